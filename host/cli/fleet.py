@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import getpass
 import json
-import signal
-import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import click
 
 from arenite.errors import UsageError
+from arenite.host.cli.ending_signals import ending_signals
 from arenite.host.fleet.broker_address import parse_broker_address
 from arenite.host.fleet.clock import FileClock, SystemClock
 from arenite.host.fleet.fleet_status import fleet_status, rollout_status
@@ -79,11 +78,9 @@ def serve(url: str, broker: str, name: str | None, worker: str, clock: Path | No
     # In virtual time, a step may be hours after the last one.
     step_s = STEP_S if clock is None else 0.1
     server = FleetServer(database, name, address, time_source, note, worker, step_s)
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    note(f"Serving the fleet '{name}' with {address.name} and {database.name}.")
-    server.run(stop)
+    with ending_signals() as stop:
+        note(f"Serving the fleet '{name}' with {address.name} and {database.name}.")
+        server.run(stop)
     return 0
 
 

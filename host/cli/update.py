@@ -11,6 +11,7 @@ from arenite.files import write_atomic
 from arenite.host.cli.option_types import WholeNumber
 from arenite.host.cli.update_build import build
 from arenite.host.cli.update_device import emulate, loader
+from arenite.host.cli.update_options import allow_test_key_option, counter_option, private_key_option
 from arenite.host.cli.update_push import push, rollback, status
 from arenite.host.cli.update_repository import repository
 from arenite.host.report.console import print_json, show
@@ -78,7 +79,7 @@ def keygen(file: Path, key_type: str, test: bool) -> int:
 
 @update.command()
 @click.argument("payload", type=click.Path(path_type=Path))
-@click.option("--key", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Private key.")
+@private_key_option
 @click.option(
     "--board", required=True, metavar="NAME", help="Name of a board; `arenite boards` lists the names."
 )
@@ -91,13 +92,7 @@ def keygen(file: Path, key_type: str, test: bool) -> int:
     metavar="FILE",
     help="File for the signed image.",
 )
-@click.option(
-    "--counter",
-    type=WholeNumber(),
-    default=0,
-    show_default=True,
-    help="Security counter. A device refuses images with a lower one than that of a confirmed image.",
-)
+@counter_option
 @click.option(
     "--kind",
     type=click.Choice(tuple(KINDS)),
@@ -127,11 +122,7 @@ def keygen(file: Path, key_type: str, test: bool) -> int:
     type=WholeNumber(),
     help="Size of a slot. Without this option, it is all flash memory of the board.",
 )
-@click.option(
-    "--allow-test-key",
-    is_flag=True,
-    help="Sign with the test key of `arenite update keygen --test`, which everybody has.",
-)
+@allow_test_key_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def sign(
     payload: Path,

@@ -8,7 +8,7 @@ import click
 
 from arenite.files import write_atomic
 from arenite.firmware.boards.cores import OPTIMISE_MODES
-from arenite.host.cli.option_types import WholeNumber
+from arenite.host.cli.update_options import allow_test_key_option, counter_option, private_key_option
 from arenite.host.report.console import note, print_json, show
 from arenite.host.update.update_build import UpdateOptions, build_update
 from arenite.profiles.boards import load_board
@@ -17,7 +17,7 @@ from arenite.profiles.boards import load_board
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--board", required=True, metavar="NAME", help="Name of an emulated board that takes updates.")
-@click.option("--key", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Private key.")
+@private_key_option
 @click.option("--version", required=True, metavar="A.B.C[+D]", help="Version of the images, such as 1.2.3+4.")
 @click.option(
     "-o",
@@ -32,13 +32,7 @@ from arenite.profiles.boards import load_board
     is_flag=True,
     help="Write only the image of the model, to the file of --output. It runs with each firmware that has its ABI.",
 )
-@click.option(
-    "--counter",
-    type=WholeNumber(),
-    default=0,
-    show_default=True,
-    help="Security counter. A device refuses images with a lower one than that of a confirmed image.",
-)
+@counter_option
 @click.option(
     "--golden",
     type=click.Path(path_type=Path),
@@ -51,11 +45,7 @@ from arenite.profiles.boards import load_board
     type=click.Choice(OPTIMISE_MODES),
     help="Goal of the code generator. Without this option, it is the fastest one that fits.",
 )
-@click.option(
-    "--allow-test-key",
-    is_flag=True,
-    help="Sign with the test key of `arenite update keygen --test`, which everybody has.",
-)
+@allow_test_key_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def build(
     model: Path,

@@ -18,8 +18,8 @@ BASELINE_MS = 24 * 3600 * 1000
 
 @dataclass(slots=True)
 class WaveProgress:
-    """Of the devices of the present wave: how many were chosen, how many of them have been seen around or since then,
-    and how many have installed the release or failed to."""
+    """Numbers of devices of the present wave: those that were chosen, those of them that have been seen around or
+    since then, and those that have installed the release or failed to."""
 
     chosen: int = 0
     reachable: int = 0

@@ -8,7 +8,7 @@
 #include "slots.h"
 #include "update_layout.h"
 
-/* After so many messages it starts again. A memory that was only disturbed then works. */
+/* The number of messages after which the loader starts again, because the memory may only have been disturbed. */
 enum { MESSAGES = 200, MESSAGE_MS = 3000 };
 
 static const uint8_t public_key[] = AR_LOADER_KEY;

@@ -20,18 +20,9 @@ from arenite.firmware.update.algorithms import CHECKS
 from tests.firmware.state_store.power_cuts import Device
 from tests.firmware.update import updater
 from tests.firmware.update.image_check import ABI, BOARD, MODEL, library_or_skip, public_key, signed
-from tests.firmware.update.updater import MACHINES, SIZE_FLAGS
+from tests.firmware.update.updater import MACHINES, SCRIPT, SIZE_FLAGS, write_files
 
 _STACK_BYTES = 8192
-_SCRIPT = """
-ENTRY(reset)
-SECTIONS
-{
-    .text 0 : { KEEP(*(.vectors)) *(.text .text.* .rodata .rodata.*) KEEP(*(.files)) }
-    .bss 0x20000000 (NOLOAD) : { *(.bss .bss.* COMMON) . = ALIGN(8); stack_bottom = .; . = . + STACK; stack_top = .; }
-    /DISCARD/ : { *(.comment) *(.ARM.*) }
-}
-"""
 
 
 @dataclass(frozen=True)
@@ -46,15 +37,10 @@ class Footprint:
 def _build(folder: Path, core: str, algorithm: str, image: bytes, *flags: str) -> Path:
     """Build the program with the update image ``image``, and return its ELF."""
     check, library = CHECKS[algorithm], library_or_skip(algorithm)
-    (folder / "link.ld").write_text(_SCRIPT.replace("STACK", str(_STACK_BYTES), 1))
+    (folder / "link.ld").write_text(SCRIPT.replace("STACK", str(_STACK_BYTES), 1))
     files = {"image": image, "abi": ABI}
     files["key"] = public_key(algorithm)
-    text = '.section .files,"a"\n'
-    for name, data in files.items():
-        (folder / f"{name}.bin").write_bytes(data)
-        text += f'.balign 4\n.global {name}_start\n{name}_start: .incbin "{folder / name}.bin"\n'
-        text += f".global {name}_end\n{name}_end:\n"
-    (folder / "files.S").write_text(text)
+    write_files(folder, files)
     elf = folder / f"{core}{len(flags)}.elf"
     sources = [Path(__file__).with_name("footprint.c"), folder / "files.S", library / check.library_source]
     sources += check.source_paths

@@ -18,6 +18,7 @@ import re
 import struct
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,7 +45,7 @@ _SECTIONS = ("-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-no
 _BOOT = ("boot_choose.c", "swap.c", "state_store.c", "flash_nrf.c")
 _STACK_BYTES = 4096
 _LOOPS = 1_000_000
-_SCRIPT = """
+SCRIPT = """
 ENTRY(reset)
 SECTIONS
 {
@@ -81,18 +82,23 @@ def state_request() -> bytes:
     return b"\x06\x09" + base64.b64encode(struct.pack(">H", len(data)) + data) + b"\n"
 
 
-def _build(folder: Path, core: str, algorithm: str, parts: int, flags: tuple[str, ...]) -> Path:
-    """Build the program and return its ELF."""
-    check, library = CHECKS[algorithm], library_or_skip(algorithm)
-    (folder / "link.ld").write_text(_SCRIPT.replace("STACK", str(_STACK_BYTES), 1))
-    files = {"image": signed(replace(MODEL, counter=1), algorithm=algorithm), "key": public_key(algorithm)}
-    files |= {"abi": ABI, "request": state_request()}
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write ``files.S``, with which a program contains each of the files from NAME_start to NAME_end."""
     text = '.section .files,"a"\n'
     for name, data in files.items():
         (folder / f"{name}.bin").write_bytes(data)
         text += f'.balign 4\n.global {name}_start\n{name}_start: .incbin "{folder / name}.bin"\n'
         text += f".global {name}_end\n{name}_end:\n"
     (folder / "files.S").write_text(text)
+
+
+def _build(folder: Path, core: str, algorithm: str, parts: int, flags: tuple[str, ...]) -> Path:
+    """Build the program and return its ELF."""
+    check, library = CHECKS[algorithm], library_or_skip(algorithm)
+    (folder / "link.ld").write_text(SCRIPT.replace("STACK", str(_STACK_BYTES), 1))
+    files = {"image": signed(replace(MODEL, counter=1), algorithm=algorithm), "key": public_key(algorithm)}
+    files |= {"abi": ABI, "request": state_request()}
+    write_files(folder, files)
     elf = folder / f"{core}-{algorithm}-{parts}.elf"
     own = [Path(__file__).with_name("updater.c"), folder / "files.S", library / check.library_source]
     own += [*check.source_paths, *(UPDATE.path(name) for name in _BOOT)]

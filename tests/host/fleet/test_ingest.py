@@ -49,7 +49,7 @@ def test_events_that_the_device_dropped_are_not_waited_for(database: Database) -
     with database.transaction() as transaction:
         assert acknowledged(transaction, batch(1, 2), batch(9, 10)) == [2, 10]
         acknowledged_up_to, stored = transaction.query("SELECT acknowledged, stored FROM streams")[0]
-        assert acknowledged_up_to - stored == 6  # so many were lost
+        assert acknowledged_up_to - stored == 6  # the number of lost events
         # An old copy of a message that brings one of them is still welcome.
         assert acknowledged(transaction, batch(3, 3)) == [10]
         assert transaction.value("SELECT count(*) FROM events") == 5
