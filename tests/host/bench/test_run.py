@@ -250,7 +250,7 @@ def test_a_pruned_model_is_compared_with_its_source(tmp_path: Path, monkeypatch:
     )
     assert [r["pass"] for r in result["passes"]] == ["constant channels"]
 
-    def wrong(model: Model) -> tuple[Model, tuple[PassReport, ...]]:
+    def wrong(model: Model, removes_channels: bool = True) -> tuple[Model, tuple[PassReport, ...]]:
         """Return the model with a wrong bias in the last layer, which changes each output by a step or more."""
         tensors = list(model.main.tensors)
         op = model.main.ops[-1]
