@@ -231,6 +231,8 @@ def test_a_run_may_end_at_any_time(publisher: Publisher, model: Path) -> None:
         ({"memory_mb": 10.0}, "does not work with --memory-budget"),
         ({"scenario": "offline"}, "does not work with --scenario"),
         ({"repository": "nowhere"}, "no folder nowhere"),
+        ({"repository": "."}, "has no repository: the folder metadata is missing"),
+        ({"trusted_root": Path(__file__)}, "is not the root metadata"),
     ],
 )
 def test_options_that_do_not_go_together(
