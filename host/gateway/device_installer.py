@@ -35,6 +35,7 @@ class DeviceInstaller:
         self._wish: DesiredRelease | None = None
         self._result: InstallResult | None = None
         self._failures = 0
+        self._last_failure: str | None = None  # until the device answers again
         self._running = self._describe(device, slots, self._known_release(slots))
 
     def running(self) -> RunningRelease:
@@ -87,8 +88,6 @@ class DeviceInstaller:
         if self._failures >= _MAX_FAILURES and self._last_failure is not None:
             self._finish(InstallResult("refused", self._last_failure))
         self._last_failure = None
-
-    _last_failure: str | None = None
 
     def _count_failure(self, error: DeviceError) -> None:
         self._last_failure = error.problem

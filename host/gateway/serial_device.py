@@ -48,6 +48,7 @@ class SerialDevice:
         self._report = lambda text: report(f"{name}: {text}")
         self._stop = threading.Event()
         self._is_installing = False
+        self._problem = ""  # that was reported last, since the device answered
         self._installer: DeviceInstaller | None = None
         self._connection: AgentConnection | None = None
         self._connection_stop = threading.Event()
@@ -56,7 +57,6 @@ class SerialDevice:
     def run(self, stop: threading.Event) -> None:
         """Serve the device until ``stop`` is set. Raises ``UsageError`` for a bad state folder or a missing package."""
         self._stop = stop
-        problem = ""
         try:
             while not stop.is_set():
                 try:
@@ -64,11 +64,9 @@ class SerialDevice:
                 except _StoppedError:
                     return
                 except DeviceError as error:
-                    if error.problem != problem:
+                    if error.problem != self._problem:
                         self._report(error.problem)
-                    problem = error.problem
-                else:
-                    problem = ""
+                    self._problem = error.problem
                 self._set_reachable(False)
                 stop.wait(_RETRY_S)
         finally:
@@ -87,6 +85,7 @@ class SerialDevice:
             assert self._installer is not None
             self._installer.count_answer()
             self._set_reachable(True)
+            self._problem = ""
             self._report(f"the {device.board} on {self._port} answers.")
             looked = time.monotonic()
             while not self._stop.wait(_WISH_S):
