@@ -25,8 +25,8 @@ _NO_REFERENCE = DriftReference((), ())
 
 
 class DeviceInstaller:
-    """The ``Installer`` of an agent. ``begin`` and ``poll`` only exchange a wish and its result with ``work``, which the
-    thread of the device calls."""
+    """The ``Installer`` of an agent. ``begin`` and ``poll`` only exchange a wish and its result with ``work``, which
+    the thread of the device calls."""
 
     def __init__(self, state: Path, images: Path | None, device: Device, slots: list[Slot]) -> None:
         """``state``: file that keeps the name of the release that runs."""

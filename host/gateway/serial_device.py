@@ -45,7 +45,7 @@ class SerialDevice:
         self, name: str, port: str, settings: GatewaySettings, report: Callable[[str], None]
     ) -> None:
         self._name, self._port, self._settings = name, port, settings
-        self._report = lambda text: report(f"{name}: {text}")
+        self._report_to = report
         self._stop = threading.Event()
         self._is_installing = False
         self._problem = ""  # that was reported last, since the device answered
@@ -129,6 +129,9 @@ class SerialDevice:
     def _progress(self, what: str, done: int, total: int) -> None:
         if self._stop.is_set():
             raise _StoppedError("The gateway ends.", "Start it again: the upload goes on where it stopped.")
+
+    def _report(self, text: str) -> None:
+        self._report_to(f"{self._name}: {text}")
 
     def _open(self) -> Transport:
         return SerialTransport(self._port, self._settings.baud, is_exclusive=True)

@@ -46,7 +46,9 @@ def test_push_status_and_rollback(arenite: Arenite, device: DeviceProcess, tmp_p
 
 def test_two_programs_do_not_use_one_port(arenite: Arenite, device: DeviceProcess) -> None:
     with SerialTransport(device.port, is_exclusive=True):
-        arenite("update", "status", device.port).refused(3, f"Another program uses the serial port {device.port}")
+        arenite("update", "status", device.port).refused(
+            3, f"Another program uses the serial port {device.port}"
+        )
     assert arenite("update", "status", device.port).code == 0
 
 
