@@ -34,7 +34,7 @@ from arenite.host.report.console import note
 )
 @click.option(
     "--images",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    type=click.Path(path_type=Path, file_okay=False),
     help="Folder with the images of releases. An image is found by its SHA-256 hash.",
 )
 @click.option(
@@ -68,6 +68,8 @@ def gateway(
     """
     address = parse_broker_address(broker)
     settings = GatewaySettings(address, check_name("fleet", fleet), state, images, baud, heartbeat_s)
+    if images is not None and not images.is_dir():
+        raise UsageError(f"There is no folder {images}.", "Make it, and copy the images of releases into it.")
     ports = _ports(devices)
     problems: list[Exception] = []
     with ending_signals() as stop:

@@ -71,7 +71,7 @@ class SerialTransport:
         if getattr(error, "errno", None) in (errno.EAGAIN, errno.EWOULDBLOCK):
             return DeviceError(
                 f"Another program uses the serial port {self.port}.",
-                "Wait until it has ended, if it is an `arenite update push`, or stop it, if it is an `arenite gateway`.",
+                "Wait until an `arenite update push` has ended, or stop the `arenite gateway`.",
             )
         if isinstance(getattr(error, "errno", None), int) and error.errno == errno.EACCES:  # type: ignore[attr-defined]
             return DeviceError(
