@@ -178,7 +178,7 @@ def _run(
 
 
 def _link(path: str, baud: int, use_code: bool | None) -> DeviceLink:
-    return DeviceLink(lambda: SerialTransport(path, baud), use_code, baud)
+    return DeviceLink(lambda: SerialTransport(path, baud, is_exclusive=True), use_code, baud)
 
 
 def _slot_text(slot: Slot, device: Device) -> str:
