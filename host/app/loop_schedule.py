@@ -75,16 +75,14 @@ class _Loop:
         self._arrived = self._taken = self._fed = 0  # samples that the sensor gave, that were read, and fed
         self._end = schedule.window
         self._counts: Counts = {}
+        s = schedule
+        of_samples = costs.get("arrived sample", 0.0) + costs.get("arrived value", 0.0) * s.channels
+        record_cost = costs.get("record", 0.0) + of_samples * s.record
+        self._is_too_slow = record_cost * s.rate >= s.record * s.second  # to take records as they arrive
 
     def _spend(self, name: str, count: float = 1.0) -> None:
         self._counts[name] = self._counts.get(name, 0.0) + count
         self._now += self._costs.get(name, 0.0) * count
-
-    def _record_cost(self) -> float:
-        """Return the instructions that taking a record costs."""
-        costs, s = self._costs, self._schedule
-        samples = costs.get("arrived sample", 0.0) + costs.get("arrived value", 0.0) * s.channels
-        return costs.get("record", 0.0) + samples * s.record
 
     def _poll(self) -> None:
         """Take the records that have arrived.
@@ -93,13 +91,12 @@ class _Loop:
         loses them; here one of them is taken, and the loop goes on.
         """
         s = self._schedule
-        is_too_slow = self._record_cost() * s.rate >= s.record * s.second
         while (self._arrived + s.record) * s.second <= self._now * s.rate:
             self._arrived += s.record
             self._spend("record")
             self._spend("arrived sample", s.record)
             self._spend("arrived value", s.record * s.channels)
-            if is_too_slow:
+            if self._is_too_slow:
                 return
 
     def turn(self, result: list[Counts]) -> None:

@@ -11,12 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import click
-from click.core import ParameterSource
-
 from arenite.errors import UsageError
+from arenite.host.cli.page_token import is_on_command_line, resolve_token
 
-_MAX_TOKEN_BYTES = 1024
 _MAX_SOURCES_BYTES = 65536
 
 
@@ -28,22 +25,13 @@ def resolve_secrets(
     ``report`` is called with a warning for each other secret on the command line. Raises ``UsageError`` if a token is
     on the command line, if a value is given twice, or if a file cannot be used.
     """
-    token_is_visible = _is_on_command_line("outputs__token")
-    if token_is_visible and token_file is not None:
-        raise UsageError("--token and --token-file exclude each other.", "Give one of them.")
-    if token_is_visible and values["outputs__token"] != "auto":
-        raise UsageError(
-            "Other users of this computer can read the token of --token in the list of processes.",
-            "Set ARENITE_TOKEN, or use --token-file; --token takes only the word auto.",
-        )
-    if _is_on_command_line("outputs__mqtt") and "@" in values["outputs__mqtt"]:
+    values["outputs__token"] = resolve_token("outputs__token", values["outputs__token"], token_file)
+    if is_on_command_line("outputs__mqtt") and "@" in values["outputs__mqtt"]:
         report(
             "Other users of this computer can read the password of --mqtt in the list of processes."
             " Set ARENITE_MQTT instead."
         )
-    if token_file is not None:
-        values["outputs__token"] = read_token(token_file)
-    sources_are_visible = _is_on_command_line("source__sources")
+    sources_are_visible = is_on_command_line("source__sources")
     if sources_are_visible and source_file is not None:
         raise UsageError("--source and --source-file exclude each other.", "Put all sources into the file.")
     if source_file is not None:
@@ -57,33 +45,10 @@ def resolve_secrets(
         )
 
 
-def _is_on_command_line(parameter: str) -> bool:
-    return click.get_current_context().get_parameter_source(parameter) is ParameterSource.COMMANDLINE
-
-
 def _has_secret(source: str) -> bool:
     from arenite.host.camera.sources.redaction import redacted
 
     return redacted(source) != source
-
-
-def read_token(path: Path) -> str:
-    """Return the first line of the file. Raises ``UsageError`` if the file cannot be read or has no token."""
-    try:
-        with path.open("rb") as file:
-            token = file.readline(_MAX_TOKEN_BYTES + 1).decode().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"The token file {path} cannot be read: {getattr(error, 'strerror', None) or error}.",
-            "Write the token as text into the file, and make it readable for yourself only.",
-        ) from error
-    if not token or len(token) > _MAX_TOKEN_BYTES:
-        raise UsageError(
-            f"The first line of the token file {path} is "
-            + ("empty." if not token else f"longer than {_MAX_TOKEN_BYTES} bytes."),
-            "Write the token as text into the file.",
-        )
-    return token
 
 
 def _read_sources(path: Path) -> tuple[str, ...]:

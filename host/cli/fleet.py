@@ -10,6 +10,7 @@ import click
 from arenite.errors import UsageError
 from arenite.host.cli.ending_signals import ending_signals
 from arenite.host.cli.fleet_options import (
+    broker_option,
     database_option,
     existing_database,
     json_option,
@@ -48,13 +49,7 @@ def fleet() -> None:
 
 @fleet.command()
 @database_option
-@click.option(
-    "--broker",
-    required=True,
-    envvar="ARENITE_FLEET_BROKER",
-    metavar="HOST:PORT",
-    help="Address of the MQTT broker, also mqtts://...; by default $ARENITE_FLEET_BROKER.",
-)
+@broker_option
 @click.option("--fleet", "name", metavar="NAME", help="Name of the fleet. A database has one fleet.")
 @click.option("--worker", default="", metavar="NAME", help="Share the work with other servers of the fleet.")
 @click.option("--clock", type=click.Path(path_type=Path), hidden=True)

@@ -18,6 +18,13 @@ database_option = click.option(
     metavar="URL",
     help="sqlite:PATH, a path that ends in .db, or postgresql://...; by default $ARENITE_FLEET_DATABASE.",
 )
+broker_option = click.option(
+    "--broker",
+    required=True,
+    envvar="ARENITE_FLEET_BROKER",
+    metavar="HOST:PORT",
+    help="Address of the MQTT broker, also mqtts://...; by default $ARENITE_FLEET_BROKER.",
+)
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object to standard output."
 )

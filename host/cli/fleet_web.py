@@ -6,12 +6,10 @@ import contextlib
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
-from arenite.errors import UsageError
-from arenite.host.cli.camera_secrets import read_token
 from arenite.host.cli.ending_signals import ending_signals
 from arenite.host.cli.fleet_options import database_option
+from arenite.host.cli.page_token import resolve_token
 from arenite.host.fleet.clock import SystemClock
 from arenite.host.fleet.open_database import open_database
 from arenite.host.fleet.web.server import FleetPage
@@ -72,16 +70,7 @@ def web(
 
     It only reads the database. Needs the extra `fleet`: pip install 'arenite[fleet]'.
     """
-    if click.get_current_context().get_parameter_source("token") is ParameterSource.COMMANDLINE:
-        if token_file is not None:
-            raise UsageError("--token and --token-file exclude each other.", "Give one of them.")
-        if token != "auto":
-            raise UsageError(
-                "Other users of this computer can read the token of --token in the list of processes.",
-                "Set ARENITE_TOKEN, or use --token-file; --token takes only the word auto.",
-            )
-    if token_file is not None:
-        token = read_token(token_file)
+    token = resolve_token("token", token, token_file)
     host, port = parse_address(listen)
     database = open_database(url, must_exist=True)
     page = FleetPage(

@@ -9,6 +9,7 @@ import click
 
 from arenite.errors import UsageError
 from arenite.host.cli.ending_signals import ending_signals
+from arenite.host.cli.fleet_options import broker_option
 from arenite.host.fleet.broker_address import parse_broker_address
 from arenite.host.fleet.topics import check_name
 from arenite.host.gateway.serial_device import GatewaySettings, SerialDevice
@@ -16,13 +17,7 @@ from arenite.host.report.console import note
 
 
 @click.command()
-@click.option(
-    "--broker",
-    required=True,
-    envvar="ARENITE_FLEET_BROKER",
-    metavar="HOST:PORT",
-    help="Address of the MQTT broker, also mqtts://...; by default $ARENITE_FLEET_BROKER.",
-)
+@broker_option
 @click.option("--fleet", required=True, metavar="NAME", help="Name of the fleet.")
 @click.option(
     "--device",

@@ -7,13 +7,11 @@ from typing import Any
 
 from arenite.host.fleet.audit import read_audit
 from arenite.host.fleet.database import Transaction
+from arenite.host.fleet.device_presence import silent_before
 from arenite.host.fleet.gates import GateResult, check_gates
 from arenite.host.fleet.registry import fleet_name
 from arenite.host.fleet.rollout import Rollout, device_states, list_rollouts, load_rollout
 from arenite.host.fleet.rollout_facts import collect_facts
-
-#: A device counts as seen recently if it sent an event within this time.
-_RECENT_MS = 3600 * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,7 @@ def fleet_status(transaction: Transaction, now_ms: int, *, with_devices: bool = 
     total, online, seen = transaction.query(
         "SELECT count(*), coalesce(sum(is_online), 0), coalesce(sum(CASE WHEN seen_ms > ? THEN 1 ELSE 0 END), 0)"
         " FROM devices",
-        (now_ms - _RECENT_MS,),
+        (silent_before(now_ms),),
     )[0]
     events = count_events(transaction)
     result: dict[str, Any] = {

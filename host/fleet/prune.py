@@ -17,8 +17,9 @@ from arenite.host.fleet.cohorts import add_amounts, period_of
 from arenite.host.fleet.database import Database, Transaction
 from arenite.host.fleet.rollout_facts import BASELINE_MS
 
+_DAY_MS = 24 * 3600 * 1000
 #: Younger events are never deleted.
-MIN_AGE_MS = 24 * 3600 * 1000
+MIN_AGE_MS = _DAY_MS
 #: The largest number of events that one transaction deletes, and of streams that it looks at.
 _MAX_EVENTS = 1000
 _MAX_STREAMS = 200
@@ -48,7 +49,7 @@ class _Audit:
             {
                 "before_ms": self._now_ms - self._age_ms,
                 "events": self.result.events + events,
-                "older_than_days": self._age_ms / MIN_AGE_MS,
+                "older_than_days": self._age_ms / _DAY_MS,
                 "periods": self.result.periods + periods,
             }
         )

@@ -77,7 +77,7 @@ class DeviceInstaller:
             self._finish(InstallResult("refused", error.problem))
             return
         except DeviceError as error:
-            self._count_failure(error)
+            self._last_failure = error.problem
             raise
         self._take(wish, pushed)
 
@@ -88,9 +88,6 @@ class DeviceInstaller:
         if self._failures >= _MAX_FAILURES and self._last_failure is not None:
             self._finish(InstallResult("refused", self._last_failure))
         self._last_failure = None
-
-    def _count_failure(self, error: DeviceError) -> None:
-        self._last_failure = error.problem
 
     def _take(self, wish: DesiredRelease, pushed: PushResult) -> None:
         if pushed.is_good:

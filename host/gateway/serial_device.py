@@ -137,7 +137,8 @@ class SerialDevice:
         return SerialTransport(self._port, self._settings.baud, is_exclusive=True)
 
     def _wait_for_port(self, seconds: float) -> None:
-        """Wait for a port that is gone. Only an installation waits: otherwise the fleet is told at once."""
+        """Wait before the next try to open a port that is gone, during an installation. At other times, raise
+        ``PortGoneError``, so that the fleet learns of it at once."""
         if self._stop.is_set() or not self._is_installing:
             raise PortGoneError(f"The serial port {self._port} disappeared.", "Check the cable.")
         time.sleep(seconds)

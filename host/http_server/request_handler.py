@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from http import HTTPStatus
+from importlib.resources import files
 from typing import ClassVar
 from urllib.parse import parse_qs
 
@@ -45,6 +46,12 @@ _SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
+}
+#: The policy of a page that loads scripts, styles, pictures and data only from its own server.
+PAGE_POLICY = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
 #: The answer to a wrong token is delayed by this number of seconds, to slow down guessing.
 _WRONG_TOKEN_DELAY_S = 0.3
@@ -242,6 +249,10 @@ class RequestHandler(ABC):
         length = [] if status == HTTPStatus.NO_CONTENT else [("Content-Length", str(len(data)))]
         message = [] if self.is_head else [h11.Data(data)]
         await self.write(self.head(status, kind, [*length, *(more or [])]), *message, h11.EndOfMessage())
+
+    async def send_file(self, package: str, name: str) -> None:
+        """Send the file ``name`` of a Python package, with the content type of its suffix."""
+        await self.send(files(package).joinpath(name).read_bytes(), CONTENT_TYPES[name.rsplit(".", 1)[1]])
 
     def head(self, status: HTTPStatus, kind: str, more: Headers) -> h11.Response:
         """Return the status line and the headers of an answer."""

@@ -8,12 +8,14 @@ from pathlib import Path
 from arenite.errors import UsageError
 
 
-def server_context(certificate: Path, key: Path | None) -> ssl.SSLContext:
+def server_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext:
     """Return a context for TLS 1.2 or newer with ``certificate``, a PEM file that may also hold the certificates of its
     authorities. ``key`` is a PEM file with the private key; None: the key is in ``certificate``.
 
-    Raises ``UsageError`` if a file cannot be read, or if they do not belong together.
+    Raises ``UsageError`` if there is no certificate, if a file cannot be read, or if they do not belong together.
     """
+    if certificate is None:
+        raise UsageError("A key for TLS was given without a certificate.", "Give --tls-cert as well.")
     for path, option in ((certificate, "--tls-cert"), (key, "--tls-key")):
         if path is None:
             continue

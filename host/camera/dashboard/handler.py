@@ -7,7 +7,6 @@ import ssl
 from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
-from importlib.resources import files
 from typing import Any, Protocol
 
 import h11
@@ -19,6 +18,7 @@ from arenite.host.http_server.access import Access
 from arenite.host.http_server.connection_server import Connection
 from arenite.host.http_server.request_handler import (
     CONTENT_TYPES,
+    PAGE_POLICY,
     TEXT,
     AuthenticatingServer,
     RequestHandler,
@@ -28,11 +28,6 @@ _JSON = CONTENT_TYPES["json"]
 _FILES = {
     "/": "page.html",
     **{f"/{n}": n for n in ("page.css", "page.js", "charts.js", "picture.js", "panels.js", "icon.svg")},
-}
-_POLICY = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
 #: If there is no news, an event stream sends a ping after this number of seconds.
 _PING_S = 15.0
@@ -90,14 +85,14 @@ class Handler(RequestHandler):
 
     @property
     def policy(self) -> Mapping[str, str]:
-        return _POLICY
+        return PAGE_POLICY
 
     async def get(self, path: str, query: dict[str, list[str]]) -> None:
         content = self._content
         if path in _FILES:
-            name = _FILES[path]
-            text = files("arenite.host.camera.dashboard").joinpath(name).read_bytes()
-            await self.send(text, CONTENT_TYPES[name.rsplit(".", 1)[1]])
+            await self.send_file("arenite.host.camera.dashboard", _FILES[path])
+        elif path == "/theme.js":
+            await self.send_file("arenite.host.http_server", "theme.js")
         elif path == "/healthz":
             is_healthy, text_line = content.health()
             status = HTTPStatus.OK if is_healthy else HTTPStatus.SERVICE_UNAVAILABLE

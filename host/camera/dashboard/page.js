@@ -2,6 +2,7 @@
 
 import { Panels } from "./panels.js";
 import { Picture } from "./picture.js";
+import "./theme.js";
 
 const SILENT_MS = 40_000; // the server sends an event at least every 15 s
 const STALE_MS = 5_000; // the loop sends its state twice a second
@@ -96,20 +97,6 @@ function watch() {
     else status("live", "Live");
   }
 }
-
-function theme(name) {
-  document.documentElement.dataset.theme = name;
-}
-
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const storedTheme = (() => { try { return localStorage.getItem("theme"); } catch { return null; } })();
-theme(storedTheme || (dark.matches ? "dark" : "light"));
-dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
-$("theme").addEventListener("click", () => {
-  const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-  theme(next);
-  try { localStorage.setItem("theme", next); } catch { /* a private window */ }
-});
 
 setInterval(watch, 1000);
 connect();

@@ -80,12 +80,10 @@ class Dashboard:
         self.preview = Preview(report, self._wake)
         self.max_clients = max_clients
         self._tls: SSLContext | None = None
-        if tls_certificate is not None:
+        if tls_certificate is not None or tls_key is not None:
             from arenite.host.http_server.tls import server_context
 
             self._tls = server_context(tls_certificate, tls_key)
-        elif tls_key is not None:
-            raise UsageError("A key for TLS was given without a certificate.", "Give --tls-cert as well.")
         self._report = report
         self._host, self._port = host, port
         self._latest: ServedFrame | None = None

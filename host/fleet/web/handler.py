@@ -7,7 +7,6 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from http import HTTPStatus
-from importlib.resources import files
 from typing import Any, Protocol, TypeVar
 
 from arenite.errors import AreniteError
@@ -18,6 +17,7 @@ from arenite.host.http_server.access import Access
 from arenite.host.http_server.connection_server import Connection
 from arenite.host.http_server.request_handler import (
     CONTENT_TYPES,
+    PAGE_POLICY,
     TEXT,
     AuthenticatingServer,
     RequestHandler,
@@ -26,11 +26,6 @@ from arenite.host.http_server.request_handler import (
 _T = TypeVar("_T")
 
 _FILES = {"/": "page.html", **{f"/{name}": name for name in ("page.css", "page.js", "tables.js", "icon.svg")}}
-_POLICY = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
-}
 _MAX_OFFSET = 10**9
 
 
@@ -72,13 +67,14 @@ class _Handler(RequestHandler):
 
     @property
     def policy(self) -> Mapping[str, str]:
-        return _POLICY
+        return PAGE_POLICY
 
     async def get(self, path: str, query: dict[str, list[str]]) -> None:
         if path in _FILES:
-            name = _FILES[path]
-            text = files("arenite.host.fleet.web").joinpath(name).read_bytes()
-            await self.send(text, CONTENT_TYPES[name.rsplit(".", 1)[1]])
+            await self.send_file("arenite.host.fleet.web", _FILES[path])
+            return
+        if path == "/theme.js":
+            await self.send_file("arenite.host.http_server", "theme.js")
             return
         work: Callable[[Transaction, int], Any]
         kind = CONTENT_TYPES["json"]

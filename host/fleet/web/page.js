@@ -1,6 +1,7 @@
 // Asks for the fleet every few seconds, and shows it.
 
 import { ago, counts, element, number, rollout, table } from "./tables.js";
+import "./theme.js";
 
 const REFRESH_MS = 5_000;
 const SEARCH_DELAY_MS = 200;
@@ -97,19 +98,5 @@ $("search").addEventListener("input", () => {
 $("before").addEventListener("click", () => go(offset - 100));
 $("after").addEventListener("click", () => go(offset + 100));
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
-
-function theme(name) {
-  document.documentElement.dataset.theme = name;
-}
-
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const storedTheme = (() => { try { return localStorage.getItem("theme"); } catch { return null; } })();
-theme(storedTheme || (dark.matches ? "dark" : "light"));
-dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
-$("theme").addEventListener("click", () => {
-  const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-  theme(next);
-  try { localStorage.setItem("theme", next); } catch { /* a private window */ }
-});
 
 refresh();

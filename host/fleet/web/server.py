@@ -56,12 +56,10 @@ class FleetPage:
         """
         self.access = Access(host, token, names, "fleet page")
         self._tls: SSLContext | None = None
-        if tls_certificate is not None:
+        if tls_certificate is not None or tls_key is not None:
             from arenite.host.http_server.tls import server_context
 
             self._tls = server_context(tls_certificate, tls_key)
-        elif tls_key is not None:
-            raise UsageError("A key for TLS was given without a certificate.", "Give --tls-cert as well.")
         # A connection to the database is for one thread.
         database.close()
         self._executor = ThreadPoolExecutor(1, "arenite-fleet-database")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from http import HTTPStatus
-from importlib.resources import files
 
 import h11
 
@@ -14,6 +13,7 @@ from arenite.host.http_server.addresses import listening_error, parse_address, u
 from arenite.host.http_server.connection_server import Connection
 from arenite.host.http_server.request_handler import (
     CONTENT_TYPES,
+    PAGE_POLICY,
     TEXT,
     AuthenticatingServer,
     RequestHandler,
@@ -23,11 +23,6 @@ from arenite.host.live.pictures import png_of
 from arenite.host.report.console import note
 
 _FILES = {"/": "page.html", "/page.css": "page.css", "/page.js": "page.js", "/drawing.js": "drawing.js"}
-_POLICY = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
-}
 _MAX_CLIENTS = 16
 #: Seconds between two updates of a page, and without news after which a ping is sent.
 _UPDATE_S, _PING_S = 0.1, 15.0
@@ -77,14 +72,12 @@ class _Handler(RequestHandler):
 
     @property
     def policy(self) -> Mapping[str, str]:
-        return _POLICY
+        return PAGE_POLICY
 
     async def get(self, path: str, query: dict[str, list[str]]) -> None:
         view = self._live.view
         if path in _FILES:
-            name = _FILES[path]
-            content = files("arenite.host.live.web").joinpath(name).read_bytes()
-            await self.send(content, CONTENT_TYPES[name.rsplit(".", 1)[1]])
+            await self.send_file("arenite.host.live.web", _FILES[path])
         elif path == "/state":
             await self.send(json.dumps(view.snapshot()), CONTENT_TYPES["json"])
         elif path == "/events":

@@ -49,10 +49,8 @@ def open_page(package: WebPackage, options: ServingOptions, report: Callable[[st
             raise
         raise UsageError("Serving a page needs h11.", "Install it: pip install 'arenite[web]'.") from error
     tls, pem = None, ""
-    if options.certificate is not None:
+    if options.certificate is not None or options.key is not None:
         tls = server_context(options.certificate, options.key)
-    elif options.key is not None:
-        raise UsageError("A key for TLS was given without a certificate.", "Give --tls-cert as well.")
     elif not is_loopback(options.host):
         authority = local_authority()
         tls, pem = authority.context(options.host), authority.certificate_pem

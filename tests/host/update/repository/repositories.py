@@ -52,10 +52,12 @@ class Publisher:
         refresh_repository(self.folder, RoleKeys(online=self.keys.online), Expiry(now=now))
 
 
-def write_model(path: Path, number: int = 0) -> None:
-    """Write a model. Models with other numbers have other bytes, behind the end of the flatbuffer."""
+def write_model(path: Path, number: int = 0) -> Path:
+    """Write a model, and return ``path``. Models with other numbers have other bytes, behind the end of the
+    flatbuffer."""
     save(classifier(), path)
     path.write_bytes(path.read_bytes() + bytes([number]) * 4000)
+    return path
 
 
 def client(publisher: Publisher, cache: Path, location: str | None = None) -> ModelRepository:

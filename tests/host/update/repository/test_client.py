@@ -23,12 +23,7 @@ def publisher(tmp_path: Path) -> Publisher:
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    return model_file(tmp_path / "detector.tflite", 1)
-
-
-def model_file(path: Path, number: int) -> Path:
-    write_model(path, number)
-    return path
+    return write_model(tmp_path / "detector.tflite", 1)
 
 
 @pytest.mark.parametrize("over_http", [False, True])
@@ -44,7 +39,7 @@ def test_a_model_is_found_and_downloaded(
         assert repository.download(found).read_bytes() == model.read_bytes()
         assert repository.download(found).suffix == ".tflite"
         assert repository.find("other") is None
-    model_file(model, 2)
+    write_model(model, 2)
     publisher.add(model, "1.1.0")
     later = client(publisher, tmp_path / "cache")
     newer = later.find("detector")
@@ -69,7 +64,7 @@ def test_the_root_may_change(publisher: Publisher, model: Path, tmp_path: Path) 
 def test_rollback_is_refused(publisher: Publisher, model: Path, tmp_path: Path) -> None:
     publisher.add(model, "1.0.0")
     shutil.copytree(publisher.folder, tmp_path / "old")
-    publisher.add(model_file(model, 2), "1.1.0")
+    publisher.add(write_model(model, 2), "1.1.0")
     assert client(publisher, tmp_path / "cache").find("detector") is not None
     # The attacker serves the old state, which is signed and has not expired.
     with (
@@ -93,7 +88,7 @@ def test_freeze_is_refused_when_the_metadata_expires(
 def test_mix_and_match_is_refused(publisher: Publisher, model: Path, tmp_path: Path) -> None:
     publisher.add(model, "1.0.0")
     old = (publisher.folder / "metadata" / "2.targets.json").read_bytes()
-    publisher.add(model_file(model, 2), "1.1.0")
+    publisher.add(write_model(model, 2), "1.1.0")
     # The new snapshot, together with the targets of the old one.
     (publisher.folder / "metadata" / "3.targets.json").write_bytes(old)
     with pytest.raises(RepositoryRefused, match="differs from the one that was signed"):
@@ -103,7 +98,7 @@ def test_mix_and_match_is_refused(publisher: Publisher, model: Path, tmp_path: P
 def test_a_foreign_key_is_refused(publisher: Publisher, model: Path, tmp_path: Path) -> None:
     publisher.add(model, "1.0.0")
     attacker = Publisher(tmp_path / "attacker")
-    attacker.add(model_file(model, 2), "9.0.0")
+    attacker.add(write_model(model, 2), "9.0.0")
     with pytest.raises(RepositoryRefused, match="not signed with the keys of the trusted root"):
         client(publisher, tmp_path / "cache", str(attacker.folder)).find("detector")
     # Metadata of the right repository with a changed version, whose signature is therefore wrong.
@@ -160,7 +155,7 @@ def test_a_lower_counter_than_required_is_refused(publisher: Publisher, model: P
     state.sign_with("targets", publishing._signer(publisher.keys.targets, "targets"))
     state.sign_with("snapshot", publishing._signer(publisher.keys.online, "online"))
     state.renew(("targets", "snapshot", "timestamp"), publishing.Expiry())
-    other.add(model_file(model, 3), "1.2.0")
+    other.add(write_model(model, 3), "1.2.0")
     with pytest.raises(RepositoryRefused, match="counter 1, but an earlier version required at least 5"):
         client(publisher, tmp_path / "cache", str(other.folder)).find("detector")
 

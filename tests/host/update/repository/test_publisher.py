@@ -29,9 +29,7 @@ def publisher(tmp_path: Path) -> Publisher:
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    path = tmp_path / "detector.tflite"
-    write_model(path)
-    return path
+    return write_model(tmp_path / "detector.tflite")
 
 
 def files(publisher: Publisher) -> dict[Path, bytes]:
