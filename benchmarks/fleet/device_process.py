@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from arenite.host.fleet.agent import AgentSettings, DeviceIdentity
-from arenite.host.fleet.broker_address import BrokerAddress, make_client
 from arenite.host.fleet.clock import FileClock
 from arenite.host.fleet.topics import parse_topic
+from arenite.host.mqtt.broker_address import BrokerAddress
+from arenite.host.mqtt.client import make_client
 from benchmarks.fleet.simulated_device import BOARDS, SimulatedDevice
 
 #: The time between two looks for batches that were not acknowledged, in seconds.

@@ -13,7 +13,6 @@ from arenite.host.cli.fleet_options import database_option, json_option, time_te
 from arenite.host.cli.fleet_prune import prune
 from arenite.host.cli.fleet_show import show_rollout
 from arenite.host.cli.fleet_web import web
-from arenite.host.fleet.broker_address import parse_broker_address
 from arenite.host.fleet.clock import FileClock, SystemClock
 from arenite.host.fleet.fleet_status import fleet_status, rollout_status
 from arenite.host.fleet.open_database import open_database
@@ -29,6 +28,7 @@ from arenite.host.fleet.rollout import abort_rollout, pause_rollout, resume_roll
 from arenite.host.fleet.rollout_settings import RolloutSettings, settings_from_json
 from arenite.host.fleet.server import STEP_S, FleetServer
 from arenite.host.fleet.topics import check_name
+from arenite.host.mqtt.broker_address import parse_broker_address
 from arenite.host.report.console import note, print_json, show, table
 from arenite.input_files import parse_json, read_text
 

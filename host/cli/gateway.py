@@ -9,9 +9,9 @@ import click
 
 from arenite.errors import UsageError
 from arenite.host.cli.ending_signals import ending_signals
-from arenite.host.fleet.broker_address import parse_broker_address
 from arenite.host.fleet.topics import check_name
 from arenite.host.gateway.serial_device import GatewaySettings, SerialDevice
+from arenite.host.mqtt.broker_address import parse_broker_address
 from arenite.host.report.console import note
 
 

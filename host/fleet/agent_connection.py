@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable
 
 from arenite.host.fleet.agent import Agent
-from arenite.host.fleet.broker_address import BrokerAddress, make_client
 from arenite.host.fleet.messages import MessageError
+from arenite.host.mqtt.broker_address import BrokerAddress
+from arenite.host.mqtt.client import make_client
 
 _BACKOFF_S = (1, 60)
 _KEEPALIVE_S = 60

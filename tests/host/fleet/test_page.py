@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from arenite.host.cli.main import main
-from arenite.host.fleet.broker_address import BrokerAddress, make_client
+from arenite.host.mqtt.broker_address import BrokerAddress
+from arenite.host.mqtt.client import make_client
 from benchmarks.fleet.services import Broker
 from tests.docs.pages import ROOT
 from tests.docs.schemas import problems
