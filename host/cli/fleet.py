@@ -11,6 +11,7 @@ from arenite.errors import UsageError
 from arenite.host.cli.ending_signals import ending_signals
 from arenite.host.cli.fleet_options import database_option, json_option, time_text, user_name
 from arenite.host.cli.fleet_prune import prune
+from arenite.host.cli.fleet_security import broker
 from arenite.host.cli.fleet_show import show_rollout
 from arenite.host.cli.fleet_web import web
 from arenite.host.fleet.clock import FileClock, SystemClock
@@ -44,6 +45,7 @@ def fleet() -> None:
 @database_option
 @click.option(
     "--broker",
+    "broker_url",
     required=True,
     envvar="ARENITE_FLEET_BROKER",
     metavar="HOST:PORT",
@@ -52,12 +54,12 @@ def fleet() -> None:
 @click.option("--fleet", "name", metavar="NAME", help="Name of the fleet. A database has one fleet.")
 @click.option("--worker", default="", metavar="NAME", help="Share the work with other servers of the fleet.")
 @click.option("--clock", type=click.Path(path_type=Path), hidden=True)
-def serve(url: str, broker: str, name: str | None, worker: str, clock: Path | None) -> int:
+def serve(url: str, broker_url: str, name: str | None, worker: str, clock: Path | None) -> int:
     """Store the events of devices, and run the rollouts, until SIGINT or SIGTERM.
 
     Needs the extra `fleet`: pip install 'arenite[fleet]'.
     """
-    address = parse_broker_address(broker)
+    address = parse_broker_address(broker_url)
     if worker:
         check_name("worker", worker)
     database = open_database(url)
@@ -241,6 +243,7 @@ def abort(number: int, url: str) -> int:
 rollout.add_command(show_rollout)
 fleet.add_command(web)
 fleet.add_command(prune)
+fleet.add_command(broker)
 
 
 def _assignment(text: str) -> tuple[str, Any]:
