@@ -9,9 +9,15 @@ import click
 
 from arenite.errors import UsageError
 from arenite.host.cli.ending_signals import ending_signals
-from arenite.host.cli.fleet_options import database_option, json_option, time_text, user_name
+from arenite.host.cli.fleet_options import (
+    certificates_option,
+    database_option,
+    json_option,
+    time_text,
+    user_name,
+)
 from arenite.host.cli.fleet_prune import prune
-from arenite.host.cli.fleet_security import broker
+from arenite.host.cli.fleet_security import broker, enrol, enrolment_server, join, revoke
 from arenite.host.cli.fleet_show import show_rollout
 from arenite.host.cli.fleet_web import web
 from arenite.host.fleet.clock import FileClock, SystemClock
@@ -53,8 +59,22 @@ def fleet() -> None:
 )
 @click.option("--fleet", "name", metavar="NAME", help="Name of the fleet. A database has one fleet.")
 @click.option("--worker", default="", metavar="NAME", help="Share the work with other servers of the fleet.")
+@click.option(
+    "--enrol-listen",
+    metavar="HOST:PORT",
+    help="Let devices join with codes at this address. Needs --certificates.",
+)
+@certificates_option
 @click.option("--clock", type=click.Path(path_type=Path), hidden=True)
-def serve(url: str, broker_url: str, name: str | None, worker: str, clock: Path | None) -> int:
+def serve(
+    url: str,
+    broker_url: str,
+    name: str | None,
+    worker: str,
+    enrol_listen: str | None,
+    certificates: Path | None,
+    clock: Path | None,
+) -> int:
     """Store the events of devices, and run the rollouts, until SIGINT or SIGTERM.
 
     Needs the extra `fleet`: pip install 'arenite[fleet]'.
@@ -71,7 +91,7 @@ def serve(url: str, broker_url: str, name: str | None, worker: str, clock: Path 
     # In virtual time, a step may be hours after the last one.
     step_s = STEP_S if clock is None else 0.1
     server = FleetServer(database, name, address, time_source, note, worker, step_s)
-    with ending_signals() as stop:
+    with ending_signals() as stop, enrolment_server(enrol_listen, certificates, url, address.port):
         note(f"Serving the fleet '{name}' with {address.name} and {database.name}.")
         server.run(stop)
     return 0
@@ -243,7 +263,8 @@ def abort(number: int, url: str) -> int:
 rollout.add_command(show_rollout)
 fleet.add_command(web)
 fleet.add_command(prune)
-fleet.add_command(broker)
+for command in (broker, enrol, join, revoke):
+    fleet.add_command(command)
 
 
 def _assignment(text: str) -> tuple[str, Any]:
