@@ -74,7 +74,7 @@ class DeviceProcess:
         self._happened: queue.Queue[Any] = queue.Queue()
         clock = FileClock(Path(settings["clock"]))
         agent_settings = AgentSettings(
-            heartbeat_s=settings["heartbeat_s"], is_durable=False, retry_s=(2.0, 8.0)
+            heartbeat_s=settings["heartbeat_s"], is_durable=False, retry_s=(2.0, 8.0), is_exclusive=False
         )
         self._devices: dict[str, SimulatedDevice] = {}
         for k in range(settings["first"], settings["last"]):

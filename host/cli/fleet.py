@@ -34,6 +34,7 @@ from arenite.host.fleet.registry import (
 from arenite.host.fleet.rollout import abort_rollout, pause_rollout, resume_rollout, start_rollout
 from arenite.host.fleet.rollout_settings import RolloutSettings, settings_from_json
 from arenite.host.fleet.server import STEP_S, FleetServer
+from arenite.host.fleet.server_lock import only_server
 from arenite.host.fleet.topics import check_name
 from arenite.host.mqtt.broker_address import parse_broker_address
 from arenite.host.report.console import note, print_json, show, table
@@ -91,7 +92,11 @@ def serve(
     # In virtual time, a step may be hours after the last one.
     step_s = STEP_S if clock is None else 0.1
     server = FleetServer(database, name, address, time_source, note, worker, step_s)
-    with ending_signals() as stop, enrolment_server(enrol_listen, certificates, url, address.port):
+    with (
+        ending_signals() as stop,
+        only_server(database, worker),
+        enrolment_server(enrol_listen, certificates, url, address.port),
+    ):
         note(f"Serving the fleet '{name}' with {address.name} and {database.name}.")
         server.run(stop)
     return 0

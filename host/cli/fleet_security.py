@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -137,7 +138,7 @@ def join(url: str, code: str, folder: Path) -> int:
     from arenite.host.fleet.security.enrolment_code import parse_code
     from arenite.host.fleet.security.join import join_fleet
 
-    text = click.get_text_stream("stdin").readline() if code == "-" else code
+    text = sys.stdin.readline() if code == "-" else code
     joined = join_fleet(url, parse_code(text), folder)
     show(f"This device is {joined.device} of the fleet '{joined.fleet}'.")
     address = _broker_url(joined.host, joined.broker_port, folder, "device")

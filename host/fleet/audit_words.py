@@ -12,7 +12,7 @@ def audit_sentence(action: str, details: Mapping[str, Any]) -> str:
     known = _SENTENCES.get(action)
     if known is not None:
         try:
-            return known(details)
+            return str(known(details))
         except (KeyError, TypeError, AttributeError):
             pass  # the entry is of another version of Arenite
     fields = ", ".join(

@@ -65,7 +65,7 @@ def join_fleet(url: str, code: EnrolmentCode, folder: Path) -> Joined:
         replace_file(folder / CERTIFICATE_FILE, answer.certificate.encode())
     except ssl.SSLError as error:
         raise ToolError(
-            f"The server at {host}:{port} does not have the certificate of an enrolment server: {error.reason or error}.",
+            f"{host}:{port} does not have the certificate of an enrolment server: {error.reason or error}.",
             "Check the address. The code was not sent.",
         ) from error
     except (TimeoutError, ConnectionError, socket.gaierror, http.client.HTTPException) as error:
