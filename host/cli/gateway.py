@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -21,7 +22,8 @@ from arenite.host.report.console import note
     required=True,
     envvar="ARENITE_FLEET_BROKER",
     metavar="HOST:PORT",
-    help="Address of the MQTT broker, also mqtts://...; by default $ARENITE_FLEET_BROKER.",
+    help="Address of the MQTT broker, also mqtts://...; by default $ARENITE_FLEET_BROKER. {device} stands for the"
+    " name of each device, as in cert={device}/device.pem.",
 )
 @click.option("--fleet", required=True, metavar="NAME", help="Name of the fleet.")
 @click.option(
@@ -66,17 +68,18 @@ def gateway(
 
     Needs the extras `fleet` and `update`: pip install 'arenite[fleet,update]'.
     """
-    address = parse_broker_address(broker)
+    ports = _ports(devices)
+    addresses = {name: parse_broker_address(broker.replace("{device}", name)) for name in ports}
+    address = next(iter(addresses.values()))
     settings = GatewaySettings(address, check_name("fleet", fleet), state, images, baud, heartbeat_s)
     if images is not None and not images.is_dir():
         raise UsageError(f"There is no folder {images}.", "Make it, and copy the images of releases into it.")
-    ports = _ports(devices)
     problems: list[Exception] = []
     with ending_signals() as stop:
 
         def serve(name: str, port: str) -> None:
             try:
-                SerialDevice(name, port, settings, note).run(stop)
+                SerialDevice(name, port, replace(settings, broker=addresses[name]), note).run(stop)
             except Exception as error:  # the main thread raises it
                 problems.append(error)
                 stop.set()
