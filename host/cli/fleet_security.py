@@ -15,7 +15,13 @@ from urllib.parse import quote
 import click
 
 from arenite.errors import UsageError
-from arenite.host.cli.fleet_options import certificates_option, database_option, time_text, user_name
+from arenite.host.cli.fleet_options import (
+    certificates_option,
+    database_option,
+    existing_database,
+    time_text,
+    user_name,
+)
 from arenite.host.fleet.clock import SystemClock
 from arenite.host.fleet.database import Transaction
 from arenite.host.fleet.open_database import open_database
@@ -105,7 +111,7 @@ def enrol(device: str, group: str | None, valid: str, certificates: Path | None,
 
     code = new_code(authority.fingerprint)
     now_ms = SystemClock().now_ms()
-    with open_database(url, must_exist=True).transaction() as transaction:
+    with existing_database(url).transaction() as transaction:
         _check_fleet(transaction, authority)
         chosen = add_code(transaction, now_ms, user_name(), device, group, code.secret, valid_s)
     note(
@@ -158,7 +164,7 @@ def revoke(device: str, certificates: Path | None, url: str) -> int:
     from arenite.host.fleet.security.enrolments import revoke_device, revoked_certificates
 
     now_ms = SystemClock().now_ms()
-    with open_database(url, must_exist=True).transaction() as transaction:
+    with existing_database(url).transaction() as transaction:
         _check_fleet(transaction, authority)
         count, codes = revoke_device(transaction, now_ms, user_name(), device)
         # If the list cannot be written, nothing is revoked.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -12,7 +12,7 @@ def audit_sentence(action: str, details: Mapping[str, Any]) -> str:
     known = _SENTENCES.get(action)
     if known is not None:
         try:
-            return str(known(details))
+            return known(details)
         except (KeyError, TypeError, AttributeError):
             pass  # the entry is of another version of Arenite
     fields = ", ".join(
@@ -31,7 +31,7 @@ def _choose(d: Mapping[str, Any]) -> str:
     return f"gave {_devices(d['devices'])} of wave {d['wave'] + 1} the release: {boards}"
 
 
-def _device_problem(what: str) -> Any:
+def _device_problem(what: str) -> Callable[[Mapping[str, Any]], str]:
     def sentence(d: Mapping[str, Any]) -> str:
         golden = d["golden_failures"]
         text = f"{d['device']} {what}: {d['reason'] or d['outcome']}"
@@ -48,7 +48,7 @@ def _devices(count: int) -> str:
     return f"{count:,} {'device' if count == 1 else 'devices'}"
 
 
-_SENTENCES: dict[str, Any] = {
+_SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "enrol": lambda d: f"made a code with which {d['device']} may join in the group {d['group']}",
     "join": lambda d: f"gave {d['device']} at {d['address']} a certificate",
     "revoke": lambda d: (

@@ -41,6 +41,8 @@ class SetClock:
 class Bench:
     """An agent with clocks that the test moves."""
 
+    agent: Agent
+
     def __init__(self, folder: Path, installer: SimulatedInstaller | None = None, **settings: Any) -> None:
         self.folder = folder
         self.clock = SetClock()

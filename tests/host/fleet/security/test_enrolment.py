@@ -38,11 +38,21 @@ from arenite.host.fleet.security.authority import (
     signing_request,
 )
 from arenite.host.fleet.security.enrolment_code import EnrolmentCode, new_code, parse_code
+from arenite.host.fleet.security.enrolment_messages import (
+    EnrolmentAnswer,
+    EnrolmentMessageError,
+    EnrolmentRequest,
+    decode_answer,
+    decode_request,
+    encode_answer,
+    encode_request,
+)
 from arenite.host.fleet.security.enrolment_server import Enrolment
 from arenite.host.fleet.security.enrolments import add_code, revoke_device, revoked_certificates, use_code
 from arenite.host.fleet.security.join import join_fleet
 from arenite.host.http_server.certificates import common_name
 from arenite.host.http_server.login_attempts import MAX_WRONG
+from tests.docs.schemas import problems
 from tests.free_port import free_port
 from tests.host.fleet.broker_helpers import WAIT_S, needs_broker, until
 from tests.host.fleet.security.secure_broker import Client, SecureBroker
@@ -236,6 +246,17 @@ def _of_another_key() -> bytes:
 def test_bad_requests_are_refused(make: Callable[[], bytes], words: str) -> None:
     with pytest.raises(BadRequestError, match=words):
         requested_key(make())
+
+
+def test_messages_fit_their_schemas() -> None:
+    request = encode_request(EnrolmentRequest("a", "b"))
+    answer = encode_answer(EnrolmentAnswer("plant", "pump", "c", 8883))
+    assert decode_request(request) == EnrolmentRequest("a", "b")
+    assert decode_answer(answer) == EnrolmentAnswer("plant", "pump", "c", 8883)
+    assert problems(json.loads(request)) == problems(json.loads(answer)) == []
+    for data in (b"", b"\xff", b"[]", b"{}", b"[" * 30_000, answer, request.replace(b'"a"', b"1")):
+        with pytest.raises(EnrolmentMessageError):
+            decode_request(data)
 
 
 def test_codes_are_parsed(site: Site) -> None:
