@@ -1,4 +1,4 @@
-"""The device, the release, the access rules and the commands of docs/fleet.md and docs/fleet-security.md work as they are written."""
+"""The device, the release, the access rules and the commands of the pages on fleets work as they are written."""
 
 from __future__ import annotations
 
