@@ -67,7 +67,8 @@ openocd:openocd
 st-flash:stlink-tools
 dfu-util:dfu-util
 uhubctl:uhubctl
-espeak-ng:espeak-ng"
+espeak-ng:espeak-ng
+pg_createcluster:postgresql"
     ;;
 esac
 for more in "$@"; do

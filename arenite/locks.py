@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 if sys.platform == "win32":
     import msvcrt
@@ -21,6 +22,22 @@ else:
     def try_lock(handle: int) -> None:
         """Lock an open file. Raises ``OSError`` if another process has locked it."""
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def lock_now(path: Path) -> BinaryIO | None:
+    """Lock the file ``path``, and return it open: closing it frees the lock. Return None if another process, or another
+    part of this one, has the lock. Raises ``OSError`` if the file cannot be opened or locked."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = path.open("a+b")
+    try:
+        try_lock(file.fileno())
+    except (BlockingIOError, PermissionError):
+        file.close()
+        return None
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 @contextmanager

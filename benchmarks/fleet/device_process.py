@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from arenite.host.fleet.agent import AgentSettings, DeviceIdentity
-from arenite.host.fleet.broker_address import BrokerAddress, make_client
 from arenite.host.fleet.clock import FileClock
 from arenite.host.fleet.topics import parse_topic
+from arenite.host.mqtt.broker_address import BrokerAddress
+from arenite.host.mqtt.client import make_client
 from benchmarks.fleet.simulated_device import BOARDS, SimulatedDevice
 
 #: The time between two looks for batches that were not acknowledged, in seconds.
@@ -73,7 +74,7 @@ class DeviceProcess:
         self._happened: queue.Queue[Any] = queue.Queue()
         clock = FileClock(Path(settings["clock"]))
         agent_settings = AgentSettings(
-            heartbeat_s=settings["heartbeat_s"], is_durable=False, retry_s=(2.0, 8.0)
+            heartbeat_s=settings["heartbeat_s"], is_durable=False, retry_s=(2.0, 8.0), is_exclusive=False
         )
         self._devices: dict[str, SimulatedDevice] = {}
         for k in range(settings["first"], settings["last"]):

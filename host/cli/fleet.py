@@ -11,6 +11,7 @@ from arenite.errors import UsageError
 from arenite.host.cli.ending_signals import ending_signals
 from arenite.host.cli.fleet_options import (
     broker_option,
+    certificates_option,
     database_option,
     existing_database,
     json_option,
@@ -18,9 +19,9 @@ from arenite.host.cli.fleet_options import (
     user_name,
 )
 from arenite.host.cli.fleet_prune import prune
+from arenite.host.cli.fleet_security import broker, enrol, enrolment_server, join, revoke
 from arenite.host.cli.fleet_show import show_rollout
 from arenite.host.cli.fleet_web import web
-from arenite.host.fleet.broker_address import parse_broker_address
 from arenite.host.fleet.clock import FileClock, SystemClock
 from arenite.host.fleet.fleet_status import fleet_status, rollout_status
 from arenite.host.fleet.open_database import open_database
@@ -35,7 +36,9 @@ from arenite.host.fleet.registry import (
 from arenite.host.fleet.rollout import abort_rollout, pause_rollout, resume_rollout, start_rollout
 from arenite.host.fleet.rollout_settings import RolloutSettings, settings_from_json
 from arenite.host.fleet.server import STEP_S, FleetServer
+from arenite.host.fleet.server_lock import only_server
 from arenite.host.fleet.topics import check_name
+from arenite.host.mqtt.broker_address import parse_broker_address
 from arenite.host.report.console import note, print_json, show, table
 from arenite.input_files import parse_json, read_text
 
@@ -52,8 +55,22 @@ def fleet() -> None:
 @broker_option
 @click.option("--fleet", "name", metavar="NAME", help="Name of the fleet. A database has one fleet.")
 @click.option("--worker", default="", metavar="NAME", help="Share the work with other servers of the fleet.")
+@click.option(
+    "--enrol-listen",
+    metavar="HOST:PORT",
+    help="Let devices join with codes at this address. Needs --certificates.",
+)
+@certificates_option
 @click.option("--clock", type=click.Path(path_type=Path), hidden=True)
-def serve(url: str, broker: str, name: str | None, worker: str, clock: Path | None) -> int:
+def serve(
+    url: str,
+    broker: str,
+    name: str | None,
+    worker: str,
+    enrol_listen: str | None,
+    certificates: Path | None,
+    clock: Path | None,
+) -> int:
     """Store the events of devices, and run the rollouts, until SIGINT or SIGTERM.
 
     Needs the extra `fleet`: pip install 'arenite[fleet]'.
@@ -70,7 +87,11 @@ def serve(url: str, broker: str, name: str | None, worker: str, clock: Path | No
     # In virtual time, a step may be hours after the last one.
     step_s = STEP_S if clock is None else 0.1
     server = FleetServer(database, name, address, time_source, note, worker, step_s)
-    with ending_signals() as stop:
+    with (
+        ending_signals() as stop,
+        only_server(database, worker),
+        enrolment_server(enrol_listen, certificates, url, address.port),
+    ):
         note(f"Serving the fleet '{name}' with {address.name} and {database.name}.")
         server.run(stop)
     return 0
@@ -242,6 +263,8 @@ def abort(number: int, url: str) -> int:
 rollout.add_command(show_rollout)
 fleet.add_command(web)
 fleet.add_command(prune)
+for command in (broker, enrol, join, revoke):
+    fleet.add_command(command)
 
 
 def _assignment(text: str) -> tuple[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 
@@ -25,13 +26,23 @@ broker_option = click.option(
     metavar="HOST:PORT",
     help="Address of the MQTT broker, also mqtts://...; by default $ARENITE_FLEET_BROKER.",
 )
+certificates_option = click.option(
+    "--certificates",
+    "certificates",
+    envvar="ARENITE_FLEET_CERTIFICATES",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Folder of `arenite fleet broker`; by default $ARENITE_FLEET_CERTIFICATES.",
+)
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object to standard output."
 )
 
 
 def time_text(time_ms: int) -> str:
-    """Return a Unix time in milliseconds as a date and time in UTC."""
+    """Return a Unix time in milliseconds as a date and time in UTC. The time 0 is never."""
+    if not time_ms:
+        return "never"
     return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 

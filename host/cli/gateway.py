@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -10,9 +11,9 @@ import click
 from arenite.errors import UsageError
 from arenite.host.cli.ending_signals import ending_signals
 from arenite.host.cli.fleet_options import broker_option
-from arenite.host.fleet.broker_address import parse_broker_address
 from arenite.host.fleet.topics import check_name
 from arenite.host.gateway.serial_device import GatewaySettings, SerialDevice
+from arenite.host.mqtt.broker_address import parse_broker_address
 from arenite.host.report.console import note
 
 
@@ -59,19 +60,22 @@ def gateway(
 ) -> int:
     """Run the agent of a fleet for devices on serial ports, until SIGINT or SIGTERM.
 
+    In --broker, {device} stands for the name of each device, as in cert={device}/device.pem.
+
     Needs the extras `fleet` and `update`: pip install 'arenite[fleet,update]'.
     """
-    address = parse_broker_address(broker)
+    ports = _ports(devices)
+    addresses = {name: parse_broker_address(broker.replace("{device}", name)) for name in ports}
+    address = next(iter(addresses.values()))
     settings = GatewaySettings(address, check_name("fleet", fleet), state, images, baud, heartbeat_s)
     if images is not None and not images.is_dir():
         raise UsageError(f"There is no folder {images}.", "Make it, and copy the images of releases into it.")
-    ports = _ports(devices)
     problems: list[Exception] = []
     with ending_signals() as stop:
 
         def serve(name: str, port: str) -> None:
             try:
-                SerialDevice(name, port, settings, note).run(stop)
+                SerialDevice(name, port, replace(settings, broker=addresses[name]), note).run(stop)
             except Exception as error:  # the main thread raises it
                 problems.append(error)
                 stop.set()

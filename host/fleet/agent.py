@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from arenite.host.fleet.agent_state import AgentState, load_state
+from arenite.host.fleet.agent_state import AgentState, load_state, lock_folder
 from arenite.host.fleet.clock import Clock, SystemClock
 from arenite.host.fleet.event_kinds import BOOT, CRASH_CAUSES, HEARTBEAT, UPDATE_OUTCOME, ResetCause
 from arenite.host.fleet.event_store import EventStore
@@ -59,13 +59,15 @@ class AgentSettings:
     max_events: int = 10_000
     is_durable: bool = True  # whether an event survives a power cut as soon as it is recorded
     retry_s: tuple[float, float] = _RETRY_S
+    # Whether a second agent in the same folder is refused. The lock is an open file for each agent.
+    is_exclusive: bool = True
 
 
 class Agent:
     """An agent that keeps its files in ``folder``. Creating it is the boot of the device: it records a boot event.
 
     ``retry_clock`` returns seconds for sending again; it never goes back. Raises ``UsageError`` and ``OSError`` for
-    bad files.
+    bad files, and ``UsageError`` if another agent uses the folder.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Agent:
         self._clock = clock or SystemClock()
         self._retry_clock = retry_clock
         folder.mkdir(parents=True, exist_ok=True)
+        self._lock = lock_folder(folder) if self._settings.is_exclusive else None
         self._state_path = folder / "state.json"
         self._state: AgentState = load_state(self._state_path)
         crashed = self._state.release if reset_cause in CRASH_CAUSES and self._state.release else None
@@ -117,6 +120,11 @@ class Agent:
         if self._state.installing is not None and installer.poll() is None:
             # The power may have failed before the installation began.
             installer.begin(self._state.installing)
+
+    def close(self) -> None:
+        """Let another agent use the folder. The end of the process does the same."""
+        if self._lock is not None:
+            self._lock.close()
 
     @property
     def epoch(self) -> int:

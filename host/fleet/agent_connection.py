@@ -7,8 +7,10 @@ import threading
 from collections.abc import Callable
 
 from arenite.host.fleet.agent import Agent
-from arenite.host.fleet.broker_address import BrokerAddress, make_client
+from arenite.host.fleet.broker_outage import BrokerOutage
 from arenite.host.fleet.messages import MessageError
+from arenite.host.mqtt.broker_address import BrokerAddress
+from arenite.host.mqtt.client import make_client
 
 _BACKOFF_S = (1, 60)
 _KEEPALIVE_S = 60
@@ -22,7 +24,8 @@ class AgentConnection:
     """A connection of one agent, in a thread of paho-mqtt. The agent is called only by that thread and by ``run``,
     one at a time.
 
-    Hold ``lock`` while you call the agent. ``report`` is called with a sentence for each malformed message.
+    Hold ``lock`` while you call the agent. ``report`` is called with a sentence for each malformed message, and
+    when the broker cannot be reached: once, and again after growing times.
     """
 
     def __init__(self, agent: Agent, broker: BrokerAddress, report: Callable[[str], None]) -> None:
@@ -31,6 +34,7 @@ class AgentConnection:
         self._agent = agent
         self._is_reachable = True
         self._report = report
+        self._outage = BrokerOutage(broker.name, report)
         identity = agent.identity
         self._client = make_client(broker, f"{identity.fleet}-{identity.device}", is_persistent=True)
         self._client.will_set(*agent.will, qos=1, retain=True)
@@ -38,6 +42,8 @@ class AgentConnection:
         self._client.on_connect = self._on_connect
         self._client.on_disconnect = self._on_disconnect
         self._client.on_message = self._on_message
+        self._refuses = ", or refuses this certificate" if broker.is_encrypted else ""
+        self._client.on_connect_fail = lambda *_: self._outage.begin(f"cannot be reached{self._refuses}")
         self._client.connect_async(broker.host, broker.port, _KEEPALIVE_S)
 
     def run(self, stop: threading.Event) -> None:
@@ -49,6 +55,8 @@ class AgentConnection:
                     if self._is_reachable:
                         self._agent.tick()
                     self._send()
+                    waiting = self._agent.pending_events
+                self._outage.tick(waiting)
         finally:
             self._client.disconnect()
             self._client.loop_stop()
@@ -72,17 +80,20 @@ class AgentConnection:
 
     def _on_connect(self, client: object, _: object, __: object, reason: object, ___: object) -> None:
         if getattr(reason, "is_failure", False):
-            self._report(f"The broker refused the connection: {reason}.")
+            self._outage.begin(f"refuses the connection: {reason}")
             return
+        self._outage.end()
         self._client.subscribe([(topic, 1) for topic in self._agent.subscriptions])
         with self.lock:
             online = self._agent.connected()
             self._client.publish(*(online if self._is_reachable else self._agent.will), qos=1, retain=True)
             self._send()
 
-    def _on_disconnect(self, *_: object) -> None:
+    def _on_disconnect(self, _: object, __: object, ___: object, reason: object, ____: object) -> None:
         with self.lock:
             self._agent.disconnected()
+        if getattr(reason, "is_failure", False):
+            self._outage.begin(f"ended the connection{self._refuses}: {reason}")
 
     def _on_message(self, client: object, _: object, message: object) -> None:
         topic, payload = str(getattr(message, "topic", "")), bytes(getattr(message, "payload", b""))

@@ -6,11 +6,13 @@ import json
 import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from arenite.errors import UsageError
 from arenite.files import replace_file
 from arenite.host.fleet.messages import DesiredRelease
 from arenite.input_files import parse_json, read_text
+from arenite.locks import lock_now
 
 #: An epoch is the number of the store times this, plus the number of the boot.
 BOOTS_PER_STORE = 2**20
@@ -59,3 +61,15 @@ def load_state(path: Path) -> AgentState:
 def new_store() -> int:
     """Return a random number of 31 bits that is not 0."""
     return secrets.randbelow(2**31 - 1) + 1
+
+
+def lock_folder(folder: Path) -> BinaryIO:
+    """Lock the folder for one agent, until the file is closed. Raises ``UsageError`` if another agent has the lock."""
+    lock = lock_now(folder / "lock")
+    if lock is None:
+        # Both would number their events alike, and each would overwrite the file of the other.
+        raise UsageError(
+            f"Another agent already uses the folder {folder}.",
+            "Stop that one, or give each device its own folder.",
+        )
+    return lock

@@ -49,6 +49,11 @@ def _devices(count: int) -> str:
 
 
 _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "enrol": lambda d: f"made a code with which {d['device']} may join in the group {d['group']}",
+    "join": lambda d: f"gave {d['device']} at {d['address']} a certificate",
+    "revoke": lambda d: (
+        f"revoked {d['certificates']:,} certificates and {d['codes']:,} codes of {d['device']}"
+    ),
     "start": _start,
     "choose": _choose,
     "installed": lambda d: f"most devices of wave {d['wave'] + 1} have installed the release",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from arenite.errors import ToolError
@@ -103,6 +104,11 @@ class Database(ABC):
     def lock_schema(self, transaction: Transaction) -> None:
         """Wait until no other process changes the tables, and keep others from doing so until the transaction
         ends."""
+
+    @abstractmethod
+    def server_lock(self, worker: str) -> AbstractContextManager[bool]:
+        """Try to get the lock of the server with the name ``worker``, and hold it while the block runs. Yield whether
+        no other process has it. The lock is free when this process ends for any reason. Raises ``DatabaseError``."""
 
     @abstractmethod
     def close(self) -> None:

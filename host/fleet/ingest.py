@@ -16,7 +16,7 @@ from arenite.host.fleet.cohorts import CohortChanges, CohortKey, period_of
 from arenite.host.fleet.database import Transaction
 from arenite.host.fleet.event_kinds import BOOT, HEARTBEAT, UPDATE_OUTCOME
 from arenite.host.fleet.messages import MAX_INTEGER, Acknowledgement, DesiredRelease, EventBatch, Status
-from arenite.host.fleet.registry import DEFAULT_GROUP, UNKNOWN_BOARD
+from arenite.host.fleet.registry import DEFAULT_GROUP, register_device
 from arenite.host.fleet.rollout_progress import report_outcome, report_running
 from arenite.host.fleet.topics import is_name
 from arenite.input_files import parse_json
@@ -142,12 +142,7 @@ def _contiguous(transaction: Transaction, name: str, batch: EventBatch, acknowle
 
 
 def _lock_device(transaction: Transaction, now_ms: int, name: str) -> _Device:
-    transaction.execute(
-        "INSERT INTO devices (device, board, core, group_name, registered_ms, seen_ms, is_online, release, firmware,"
-        " model, abi, reset_cause, generation, desired_generation, desired_release, desired_image)"
-        " VALUES (?, ?, ?, ?, ?, ?, 1, '', '', '', '', '', 0, 0, '', '') ON CONFLICT DO NOTHING",
-        (name, UNKNOWN_BOARD, UNKNOWN_BOARD, DEFAULT_GROUP, now_ms, now_ms),
-    )
+    register_device(transaction, now_ms, name, DEFAULT_GROUP, seen_ms=now_ms)
     row = transaction.query(
         "SELECT board, core, group_name, release, firmware, model, abi, reset_cause, generation,"
         " desired_generation, desired_release, desired_image FROM devices WHERE device = ?"

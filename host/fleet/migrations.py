@@ -58,6 +58,17 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE streams ADD COLUMN pruned BIGINT NOT NULL DEFAULT 0",
         "CREATE INDEX cohorts_of_period ON cohorts (period_ms)",
     ),
+    (
+        # Codes with which devices get their certificate once. ``used_ms`` is 0 while a code was not used.
+        """CREATE TABLE enrolments (
+            code_hash TEXT PRIMARY KEY, device TEXT NOT NULL, group_name TEXT NOT NULL, expires_ms BIGINT NOT NULL,
+            used_ms BIGINT NOT NULL)""",
+        # Certificates of devices, by their serial number in hexadecimal digits. ``revoked_ms`` is 0 if one is not
+        # revoked.
+        """CREATE TABLE certificates (
+            serial TEXT PRIMARY KEY, device TEXT NOT NULL, expires_ms BIGINT NOT NULL, revoked_ms BIGINT NOT NULL)""",
+        "CREATE INDEX certificates_of_device ON certificates (device)",
+    ),
 )
 
 

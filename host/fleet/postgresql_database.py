@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -63,6 +65,23 @@ class PostgresqlDatabase(Database):
     def lock_schema(self, transaction: Transaction) -> None:
         transaction.query("SELECT pg_advisory_xact_lock(?)", (_SCHEMA_LOCK,))
 
+    @contextlib.contextmanager
+    def server_lock(self, worker: str) -> Iterator[bool]:
+        """A restart of PostgreSQL frees the lock, too."""
+        digest = hashlib.sha256(f"arenite fleet server {worker}".encode()).digest()
+        key = int.from_bytes(digest[:8], "big", signed=True)
+        # The lock belongs to the connection, so it has one of its own.
+        with self._translated_errors():
+            connection = self._connect()
+        try:
+            with self._translated_errors():
+                # A computer that vanished must not keep the lock for hours.
+                connection.execute("SET tcp_keepalives_idle = 30")
+                row = connection.execute("SELECT pg_try_advisory_lock(%s)", (key,)).fetchone()
+            yield bool(row[0])
+        finally:
+            connection.close()
+
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
@@ -70,9 +89,12 @@ class PostgresqlDatabase(Database):
 
     def _begin(self, *, is_reading: bool) -> Transaction:
         if self._connection is None:
-            self._connection = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+            self._connection = self._connect()
         self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if is_reading else "BEGIN")
         return _PostgresqlTransaction(self._connection, "" if is_reading else " FOR UPDATE")
+
+    def _connect(self) -> Any:
+        return self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
 
     def _end(self, sql: str) -> None:
         self._connection.execute(sql)

@@ -96,6 +96,16 @@ def add_release(
     write_audit(transaction, now_ms, actor, NO_ROLLOUT, "add_release", release=release, boards=sorted(rows))
 
 
+def register_device(transaction: Transaction, now_ms: int, device: str, group: str, *, seen_ms: int) -> None:
+    """Register a device in ``group`` if it is not registered yet. ``seen_ms`` is 0 if nothing was heard of it."""
+    transaction.execute(
+        "INSERT INTO devices (device, board, core, group_name, registered_ms, seen_ms, is_online, release, firmware,"
+        " model, abi, reset_cause, generation, desired_generation, desired_release, desired_image)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, '', '', '', '', '', 0, 0, '', '') ON CONFLICT DO NOTHING",
+        (device, UNKNOWN_BOARD, UNKNOWN_BOARD, group, now_ms, seen_ms, int(seen_ms > 0)),
+    )
+
+
 def set_group(transaction: Transaction, now_ms: int, actor: str, device: str, group: str) -> None:
     """Move a device to a group. Raises ``UsageError`` if there is no such device, or if a rollout has chosen it."""
     check_name("group", group)

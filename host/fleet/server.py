@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arenite.errors import AreniteError
-from arenite.host.fleet.broker_address import BrokerAddress, make_client
 from arenite.host.fleet.clock import Clock
 from arenite.host.fleet.database import Database, DatabaseError
 from arenite.host.fleet.ingest import ingest, set_status
@@ -31,6 +30,8 @@ from arenite.host.fleet.messages import (
 from arenite.host.fleet.registry import note_serving
 from arenite.host.fleet.rollout_engine import advance_rollouts
 from arenite.host.fleet.topics import Channel, Topic, all_devices, parse_topic
+from arenite.host.mqtt.broker_address import BrokerAddress
+from arenite.host.mqtt.client import make_client
 
 _BACKOFF_S = (1, 30)
 _KEEPALIVE_S = 30

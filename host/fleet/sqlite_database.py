@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from arenite.errors import UsageError
 from arenite.host.fleet.database import Database, DatabaseError, Row, Transaction
+from arenite.locks import lock_now
 
 #: The time that a transaction waits for another process to end its own, in seconds.
 _LOCK_TIMEOUT_S = 30.0
@@ -54,6 +56,16 @@ class SqliteDatabase(Database):
 
     def lock_schema(self, transaction: Transaction) -> None:
         """The transaction holds the lock already."""
+
+    @contextlib.contextmanager
+    def server_lock(self, worker: str) -> Iterator[bool]:
+        path = self._path.with_name(f"{self._path.name}.{f'server-{worker}' if worker else 'server'}.lock")
+        try:
+            file = lock_now(path)
+        except OSError as error:
+            raise DatabaseError(f"{path}: {error.strerror or error}.", "Check the permissions.") from error
+        with file or contextlib.nullcontext():
+            yield file is not None
 
     def close(self) -> None:
         if self._connection is not None:

@@ -11,9 +11,9 @@ from pathlib import Path
 from arenite.errors import DeviceError, UsageError
 from arenite.host.fleet.agent import Agent, AgentSettings, DeviceIdentity
 from arenite.host.fleet.agent_connection import AgentConnection
-from arenite.host.fleet.broker_address import BrokerAddress
 from arenite.host.gateway.device_installer import DeviceInstaller
 from arenite.host.link.transport import PortGoneError, SerialTransport, Transport
+from arenite.host.mqtt.broker_address import BrokerAddress
 from arenite.host.update.device_info import Device, read_device, read_slots
 from arenite.host.update.device_link import DeviceLink
 from arenite.profiles.boards import load_board

@@ -161,7 +161,7 @@ class RequestHandler(ABC):
                 await self.send(b"", TEXT, HTTPStatus.NO_CONTENT)
             else:
                 await self.get(path, query)
-        elif await self._is_allowed(path, query):
+        elif await self.is_allowed(path, query):
             await self.get(path, query)
 
     async def _answer_post(self, path: str, query: dict[str, list[str]], max_bytes: int) -> None:
@@ -178,7 +178,7 @@ class RequestHandler(ABC):
         if self.headers.get("sec-fetch-site", "same-origin") != "same-origin":
             await self._refuse(HTTPStatus.FORBIDDEN, "Another site's page asked for this.")
             return
-        if not await self._is_allowed(path, query):
+        if not await self.is_allowed(path, query):
             return
         body = await self._connection.receive_body(int(length))
         if body is None:
@@ -190,9 +190,9 @@ class RequestHandler(ABC):
         self.closes = False
         await self.post(path, query, body)
 
-    async def _is_allowed(self, path: str, query: dict[str, list[str]]) -> bool:
-        """Return whether the client may read ``path``. Otherwise send the answer: an error, or a redirection that sets
-        the cookie."""
+    async def is_allowed(self, path: str, query: dict[str, list[str]]) -> bool:
+        """Return whether the client may use ``path``. Otherwise send the answer: an error, or a redirection that sets
+        the cookie. A subclass whose clients show something else than the server's token replaces this."""
         access, server, connection = self.server.access, self.server, self._connection
         cookie_name = access.cookie_name(server.port)
         cookie = _cookies(self.headers.get("cookie", "")).get(cookie_name)
@@ -200,12 +200,7 @@ class RequestHandler(ABC):
         given = (token, self.headers.get("authorization"), cookie)
         attempts = [value for value in given if value is not None] if access.token is not None else []
         # An admitted connection may go on, because its client is not the one that guesses.
-        wait_s = server.attempts.wait_s(connection.network) if attempts and not connection.is_admitted else 0
-        if wait_s > 0:
-            self.closes = True
-            text = "Too many wrong tokens came from this address. Try again later.\n"
-            retry = [("Retry-After", str(int(wait_s) + 1))]
-            await self.send(text, TEXT, HTTPStatus.TOO_MANY_REQUESTS, retry)
+        if attempts and not connection.is_admitted and await self.must_wait():
             return False
         verdict = access.check(lambda name: self.headers.get(name.lower()), token, cookie)
         if verdict.status == HTTPStatus.OK:
@@ -231,6 +226,23 @@ class RequestHandler(ABC):
             await self.send(verdict.why + "\n", TEXT, verdict.status, more)
             return False
         return True
+
+    async def must_wait(self) -> bool:
+        """Return whether too many wrong tokens came from the client's address. If so, send that answer."""
+        wait_s = self.server.attempts.wait_s(self._connection.network)
+        if wait_s <= 0:
+            return False
+        self.closes = True
+        text = "Too many wrong tokens came from this address. Try again later.\n"
+        retry = [("Retry-After", str(int(wait_s) + 1))]
+        await self.send(text, TEXT, HTTPStatus.TOO_MANY_REQUESTS, retry)
+        return True
+
+    async def refuse_secret(self, given: str, text: str) -> None:
+        """Count the wrong secret ``given``, and answer with ``text`` after a delay."""
+        self.server.attempts.failed(self._connection.network, given)
+        await asyncio.sleep(_WRONG_TOKEN_DELAY_S)
+        await self._refuse(HTTPStatus.FORBIDDEN, text)
 
     async def _refuse(self, status: HTTPStatus, text: str, more: Headers | None = None) -> None:
         """Answer a request that is malformed or not allowed, and close the connection."""

@@ -10,11 +10,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import Frame
 from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.sinks.mqtt_url import parse_broker
 from arenite.host.camera.sinks.writer import to_stderr
+from arenite.host.mqtt.client import make_client
 
 #: The maximum number of messages that the client holds and that are not yet sent (QoS 0) or acknowledged (QoS 1 and 2).
 _MAX_IN_FLIGHT = 16
@@ -38,11 +38,7 @@ class MqttSink:
     def __init__(self, url: str, *, queue: int = 32, report: Callable[[str], None] = to_stderr) -> None:
         """Begin to connect in the background. Raises ``UsageError`` if ``url`` is malformed or paho-mqtt is missing."""
         self.broker = parse_broker(url)
-        try:
-            import paho.mqtt.client as mqtt
-        except ImportError as error:
-            raise UsageError("MQTT needs paho-mqtt.", "Install it: pip install 'arenite[mqtt]'.") from error
-        self._mqtt, self._report = mqtt, report
+        self._report = report
         self.sent = self.lost = 0
         self.connected = False
         self._outage_reported = False  # whether the present outage was reported
@@ -51,7 +47,7 @@ class MqttSink:
         self._ending = False
         self._started = time.monotonic()
         self._client = self._create_client()
-        self._client.connect_async(self.broker.host, self.broker.port, keepalive=30)
+        self._client.connect_async(self.broker.address.host, self.broker.address.port, keepalive=30)
         self._client.loop_start()
         self._thread = threading.Thread(target=self._run, name="arenite-mqtt", daemon=True)
         self._thread.start()
@@ -81,16 +77,7 @@ class MqttSink:
 
     def _create_client(self) -> Any:
         b = self.broker
-        client = self._mqtt.Client(self._mqtt.CallbackAPIVersion.VERSION2, client_id=b.client)  # type: ignore[attr-defined]
-        if b.user is not None:
-            client.username_pw_set(b.user, b.password)
-        if b.tls:
-            try:
-                client.tls_set(ca_certs=b.ca, certfile=b.cert, keyfile=b.key)
-            except (OSError, ValueError) as error:
-                raise UsageError(
-                    f"The certificates of {b.name} cannot be used: {error}.", "Give PEM files."
-                ) from error
+        client = make_client(b.address, b.client, is_persistent=False, extra="mqtt")
         client.will_set(b.status, "offline", qos=1, retain=True)
         client.reconnect_delay_set(*_BACKOFF_S)
         client.on_connect, client.on_disconnect = self._on_connect, self._on_disconnect

@@ -50,7 +50,7 @@ function showDevices(data) {
   $("devices").replaceChildren(table(
     [["device"], ["state"], ["board"], ["group"], ["release"], ["should run"], ["last event"], ["last start"]],
     data.devices.map((d) => [d.device, element("span", KINDS[d.state], d.state), d.board, d.group, d.release || "–",
-      d.desired || "–", ago(data.time_ms, d.seen_ms), d.reset_cause || "–"])));
+      d.desired || "–", d.seen_ms ? ago(data.time_ms, d.seen_ms) : "never", d.reset_cause || "–"])));
 }
 
 function lost(text) {

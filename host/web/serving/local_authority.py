@@ -20,6 +20,7 @@ from arenite.errors import UsageError
 from arenite.files import cache_directory, replace_file
 from arenite.host.http_server.access import is_address, own_names
 from arenite.host.http_server.addresses import reachable_host
+from arenite.host.http_server.certificates import authority_builder, certificate_builder, end_after, key_pem
 from arenite.host.http_server.tls import server_context
 from arenite.processes import temporary_folder
 
@@ -51,8 +52,6 @@ _NETWORKS = (
 _AUTHORITY_DAYS = 3650
 #: Safari refuses certificates that are valid for more than 825 days, also those of local authorities.
 _SERVER_DAYS = 90
-#: Certificates begin to be valid this number of days in the past, because the clock of a phone may be behind.
-_BEFORE_DAYS = 1
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,9 @@ class LocalAuthority:
         key = ec.generate_private_key(ec.SECP256R1())
         names = x509.SubjectAlternativeName([*self._names(), *_addresses(host)])
         usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
-        builder = _builder("Arenite page", self._certificate.subject, key, _SERVER_DAYS)
+        builder = certificate_builder(
+            "Arenite page", self._certificate.subject, key.public_key(), end_after(_SERVER_DAYS)
+        )
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         builder = builder.add_extension(names, critical=False).add_extension(usage, critical=False)
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
@@ -84,7 +85,7 @@ class LocalAuthority:
         with temporary_folder("arenite-tls-") as folder:
             pair = Path(folder) / "pair.pem"
             chain = certificate.public_bytes(serialization.Encoding.PEM) + self.certificate_pem.encode()
-            replace_file(pair, chain + _key_pem(key), private=True)
+            replace_file(pair, chain + key_pem(key), private=True)
             return server_context(pair, None)
 
     def _names(self) -> list[x509.DNSName]:
@@ -144,54 +145,18 @@ def _create(pair: Path) -> None:
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import NameOID
 
     key = ec.generate_private_key(ec.SECP256R1())
     title = f"Arenite pages of {socket.gethostname()[:32]}"
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, title)])
     names = sorted(own_names() | {"local"})
     permitted: list[x509.GeneralName] = [x509.DNSName(name) for name in names if name.isascii()]
     permitted += [x509.IPAddress(ipaddress.ip_network(network)) for network in _NETWORKS]
-    may = {"key_cert_sign": True, "crl_sign": True}
-    may_not = dict.fromkeys(
-        (
-            "digital_signature",
-            "content_commitment",
-            "key_encipherment",
-            "data_encipherment",
-            "key_agreement",
-            "encipher_only",
-            "decipher_only",
-        ),
-        False,
-    )
-    builder = _builder(title, subject, key, _AUTHORITY_DAYS)
-    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-    builder = builder.add_extension(x509.KeyUsage(**may, **may_not), critical=True)
+    builder = authority_builder(title, key, end_after(_AUTHORITY_DAYS))
     builder = builder.add_extension(x509.NameConstraints(permitted, None), critical=True)
-    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
-    certificate = builder.add_extension(identifier, critical=False).sign(key, hashes.SHA256())
+    certificate = builder.sign(key, hashes.SHA256())
     pair.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    data = certificate.public_bytes(serialization.Encoding.PEM) + _key_pem(key)
+    data = certificate.public_bytes(serialization.Encoding.PEM) + key_pem(key)
     replace_file(pair, data, private=True)
-
-
-def _builder(
-    title: str, issuer: x509.Name, key: EllipticCurvePrivateKey, days: int
-) -> x509.CertificateBuilder:
-    """Return a certificate of ``key`` with the name ``title``, valid for ``days`` days, without extensions."""
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
-    now = datetime.datetime.now(datetime.UTC)
-    return x509.CertificateBuilder(
-        issuer_name=issuer,
-        subject_name=x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, title)]),
-        public_key=key.public_key(),
-        serial_number=x509.random_serial_number(),
-        not_valid_before=now - datetime.timedelta(days=_BEFORE_DAYS),
-        not_valid_after=now + datetime.timedelta(days=days),
-    )
 
 
 def _addresses(host: str) -> list[x509.IPAddress]:
@@ -210,9 +175,3 @@ def _addresses(host: str) -> list[x509.IPAddress]:
         )
     loopback = ipaddress.ip_address("::1" if address.version == 6 else "127.0.0.1")
     return [x509.IPAddress(each) for each in {address, loopback}]
-
-
-def _key_pem(key: EllipticCurvePrivateKey) -> bytes:
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-
-    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())

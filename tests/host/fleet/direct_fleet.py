@@ -50,7 +50,7 @@ class DirectFleet:
                 self.clock,
                 lambda: self.clock.ms / 1000,
                 "1.0.0",
-                AgentSettings(is_durable=False, retry_s=(60.0, 600.0)),
+                AgentSettings(is_durable=False, retry_s=(60.0, 600.0), is_exclusive=False),
                 inferences_per_step=24,
             )
         self.add_release("1.0.0")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,8 @@ class SetClock:
 class Bench:
     """An agent with clocks that the test moves."""
 
+    agent: Agent
+
     def __init__(self, folder: Path, installer: SimulatedInstaller | None = None, **settings: Any) -> None:
         self.folder = folder
         self.clock = SetClock()
@@ -48,6 +52,8 @@ class Bench:
         self.boot("power_on")
 
     def boot(self, cause: Any) -> None:
+        if hasattr(self, "agent"):
+            self.agent.close()
         self.agent = Agent(
             IDENTITY,
             self.folder,
@@ -233,3 +239,33 @@ def test_bad_messages_and_files_are_refused(tmp_path: Path) -> None:
         bench.boot("power_on")
     with pytest.raises(UsageError, match="name of a device"):
         DeviceIdentity("plant", "a/b", "x", "y")
+
+
+def test_a_second_agent_in_a_folder_is_refused(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    before = (tmp_path / "state.json").read_bytes()
+    with pytest.raises(UsageError, match="Another agent already uses the folder"):
+        Bench(tmp_path)
+    assert (tmp_path / "state.json").read_bytes() == before
+    bench.agent.close()
+    Bench(tmp_path)
+
+
+def test_the_folder_of_a_killed_agent_is_free(tmp_path: Path) -> None:
+    program = f"""
+import sys, time
+from pathlib import Path
+from arenite.host.fleet.agent import Agent, DeviceIdentity
+from tests.host.fleet.simulated_installer import SimulatedInstaller
+agent = Agent(DeviceIdentity("plant", "d1", "board", "core"), Path({str(tmp_path)!r}), SimulatedInstaller("1"))
+print("ready", flush=True)
+time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as other:
+        try:
+            assert other.stdout is not None and other.stdout.readline() == b"ready\n"
+            with pytest.raises(UsageError, match="Another agent"):
+                Bench(tmp_path)
+        finally:
+            other.kill()
+    Bench(tmp_path)

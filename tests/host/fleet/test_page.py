@@ -1,4 +1,4 @@
-"""The device, the release and the commands of docs/fleet.md work as they are written."""
+"""The device, the release, the access rules and the commands of the pages on fleets work as they are written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from arenite.host.cli.main import main
-from arenite.host.fleet.broker_address import BrokerAddress, make_client
+from arenite.host.mqtt.broker_address import BrokerAddress
+from arenite.host.mqtt.client import make_client
 from benchmarks.fleet.services import Broker
 from tests.docs.pages import ROOT
 from tests.docs.schemas import problems
@@ -22,10 +23,11 @@ from tests.free_port import free_port
 from tests.host.fleet.broker_helpers import needs_broker, until
 
 PAGE = (ROOT / "docs/fleet.md").read_text("utf-8")
+SECURITY_PAGE = (ROOT / "docs/fleet-security.md").read_text("utf-8")
 
 
-def block(language: str) -> str:
-    found = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+def block(language: str, page: str = PAGE) -> str:
+    found = re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert len(found) == 1
     return str(found[0])
 
@@ -83,9 +85,9 @@ def test_the_page(
 @needs_broker
 def test_the_access_rules_keep_devices_apart(tmp_path: Path) -> None:
     port = free_port()
-    (tmp_path / "acl").write_text(block("text"))
+    (tmp_path / "acl").write_text(block("text", SECURITY_PAGE))
     (tmp_path / "passwords").touch(mode=0o600)
-    for user in ("server", "pump-1", "pump-2"):
+    for user in ("@server", "pump-1", "pump-2"):
         subprocess.run(["mosquitto_passwd", "-b", tmp_path / "passwords", user, "secret"], check=True)
     account = getpass.getuser()  # mosquitto would otherwise give up the rights to read the files
     lines = ["allow_anonymous false", f"acl_file {tmp_path}/acl", f"password_file {tmp_path}/passwords"]
@@ -112,8 +114,8 @@ def test_the_access_rules_keep_devices_apart(tmp_path: Path) -> None:
         return client
 
     try:
-        server = connect("server", "arenite/plant/+/events", "arenite/plant/+/status")
-        worker = connect("server", "$share/arenite-fleet-plant/arenite/plant/+/status")
+        server = connect("@server", "arenite/plant/+/events", "arenite/plant/+/status")
+        worker = connect("@server", "$share/arenite-fleet-plant/arenite/plant/+/status")
         worker.disconnect()
         good = connect("pump-1", "arenite/plant/pump-1/acknowledged", "arenite/plant/pump-1/desired")
         connect("pump-2", "#", "arenite/plant/pump-1/desired", "arenite/plant/+/events")
@@ -129,8 +131,8 @@ def test_the_access_rules_keep_devices_apart(tmp_path: Path) -> None:
         ):
             client.publish(f"arenite/plant/{topic}", "{}", 1).wait_for_publish(60)
         expected = {
-            ("server", "arenite/plant/pump-1/events"),
-            ("server", "arenite/plant/pump-2/events"),
+            ("@server", "arenite/plant/pump-1/events"),
+            ("@server", "arenite/plant/pump-2/events"),
             ("pump-1", "arenite/plant/pump-1/desired"),
         }
         until(lambda: set(received) >= expected)
@@ -139,3 +141,8 @@ def test_the_access_rules_keep_devices_apart(tmp_path: Path) -> None:
         for client in clients:
             client.loop_stop()
         broker.kill()
+
+
+def test_the_page_has_the_rules_of_the_command(tmp_path: Path) -> None:
+    assert main(["fleet", "broker", str(tmp_path), "--fleet", "plant"]) == 0
+    assert (tmp_path / "broker" / "acl").read_text() == block("text", SECURITY_PAGE)

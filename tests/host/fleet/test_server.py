@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from arenite.errors import UsageError
 from arenite.host.cli.main import main
 from arenite.host.fleet.agent import Agent, AgentSettings, DeviceIdentity
 from arenite.host.fleet.agent_connection import AgentConnection
-from arenite.host.fleet.broker_address import BrokerAddress, make_client, parse_broker_address
+from arenite.host.mqtt.broker_address import BrokerAddress
+from arenite.host.mqtt.client import make_client
 from tests.host.fleet.broker_helpers import WAIT_S, needs_broker, until
 from tests.host.fleet.simulated_installer import REFERENCE, SimulatedInstaller, hash_of
 
@@ -110,7 +110,7 @@ import threading
 from pathlib import Path
 from arenite.host.fleet.agent import Agent, AgentSettings, DeviceIdentity
 from arenite.host.fleet.agent_connection import AgentConnection
-from arenite.host.fleet.broker_address import BrokerAddress
+from arenite.host.mqtt.broker_address import BrokerAddress
 from tests.host.fleet.broker_helpers import WAIT_S, needs_broker, until
 from tests.host.fleet.simulated_installer import SimulatedInstaller
 identity = DeviceIdentity("plant", "d1", "qemu_microbit", "cortex-m0")
@@ -174,33 +174,12 @@ def test_commands_explain_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture
         (("group", "d1", "a/b"), "not a name of a group"),
         (("rollout", "add", str(tmp_path / "r.json")), "is not JSON"),
         (("rollout", "add", str(tmp_path / "none.json")), "No such file"),
-        (("serve", "--broker", "http://x"), "another scheme"),
+        (("serve", "--broker", "http://x"), "does not begin with mqtt://"),
         (("serve", "--broker", "localhost:99999999"), "malformed"),
     ):
         error = commands.run(*arguments, code=2)
         assert words in error
         assert "Traceback" not in error
-
-
-def test_addresses_of_brokers(tmp_path: Path) -> None:
-    assert parse_broker_address("broker") == BrokerAddress("broker", 1883)
-    address = parse_broker_address("mqtts://ann:p%40ss@broker")
-    assert (address.port, address.is_encrypted, address.user, address.password) == (8883, True, "ann", "p@ss")
-    assert "p@ss" not in address.name
-    (tmp_path / "ca.pem").touch()
-    assert parse_broker_address(f"mqtts://broker?ca={tmp_path}/ca.pem").ca == f"{tmp_path}/ca.pem"
-    for text in (
-        "",
-        "mqtt://broker/topic",
-        "mqtt://broker?x=1",
-        "mqtts://broker?ca=none.pem",
-        "mqtt://a:secret@:x",
-    ):
-        with pytest.raises(UsageError) as refused:
-            parse_broker_address(text)
-        assert "secret" not in str(refused.value)
-    with pytest.raises(UsageError, match="cannot be used"):
-        make_client(parse_broker_address(f"mqtts://broker?ca={tmp_path}/ca.pem"), "x", is_persistent=False)
 
 
 def test_the_database_may_be_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

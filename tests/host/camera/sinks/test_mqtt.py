@@ -21,6 +21,7 @@ from arenite.errors import UsageError
 from arenite.host.camera.sinks import mqtt as mqtt_sink
 from arenite.host.camera.sinks.mqtt import MqttSink
 from arenite.host.camera.sinks.mqtt_url import Broker, parse_broker
+from arenite.host.mqtt.broker_address import BrokerAddress
 from tests.free_port import free_port
 from tests.host.camera.dashboard.simulated_run import face, served_of
 
@@ -295,9 +296,10 @@ def test_a_server_that_is_no_broker_is_reported_once(answer: bytes) -> None:
 
 def test_broker_urls_are_parsed() -> None:
     parsed = parse_broker("mqtts://a%40b:p%3Aw@[::1]:99/x/y?qos=2&retain=1&client=c")
-    assert parsed == Broker("::1", 99, "x/y", True, "a@b", "p:w", 2, True, "c")
-    assert parsed.name == "mqtts://::1:99/x/y" and parsed.status == "x/y/status"
-    assert parse_broker("mqtt://h/t").port == 1883 and parse_broker("mqtts://h/t").port == 8883
+    assert parsed == Broker(BrokerAddress("::1", 99, True, "a@b", "p:w"), "x/y", 2, True, "c")
+    assert parsed.name == "mqtts://[::1]:99/x/y" and parsed.status == "x/y/status"
+    assert parse_broker("mqtt://h/t").address.port == 1883
+    assert parse_broker("mqtts://h/t").address.port == 8883
 
 
 @pytest.mark.parametrize(

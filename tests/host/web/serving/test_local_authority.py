@@ -17,6 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from arenite.host.http_server.certificates import certificate_builder, end_after, key_pem
 from arenite.host.web.serving import local_authority as module
 from arenite.host.web.serving.local_authority import local_authority
 
@@ -79,8 +80,9 @@ def test_a_certificate_of_another_kind_is_refused(cache: Path, monkeypatch: pyte
     local_authority()
     subject = x509.Name([])
     key = ec.generate_private_key(ec.SECP256R1())
-    certificate = module._builder("other", subject, key, 400).sign(key, hashes.SHA256())
-    cache.write_bytes(certificate.public_bytes(serialization.Encoding.PEM) + module._key_pem(key))
+    builder = certificate_builder("other", subject, key.public_key(), end_after(400))
+    certificate = builder.sign(key, hashes.SHA256())
+    cache.write_bytes(certificate.public_bytes(serialization.Encoding.PEM) + key_pem(key))
     with pytest.raises(UsageError, match=r"authority\.pem cannot be used"):
         local_authority()
 

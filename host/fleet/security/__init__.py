@@ -1,0 +1,1 @@
+"""Certificates of a fleet: the authority, what a broker needs, and the enrolment of devices."""

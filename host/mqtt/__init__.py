@@ -1,0 +1,1 @@
+"""Addresses of MQTT brokers, and clients with TLS for them."""
