@@ -9,7 +9,13 @@ import click
 
 from arenite.errors import UsageError
 from arenite.host.cli.ending_signals import ending_signals
-from arenite.host.cli.fleet_options import database_option, json_option, time_text, user_name
+from arenite.host.cli.fleet_options import (
+    database_option,
+    existing_database,
+    json_option,
+    time_text,
+    user_name,
+)
 from arenite.host.cli.fleet_prune import prune
 from arenite.host.cli.fleet_show import show_rollout
 from arenite.host.cli.fleet_web import web
@@ -81,7 +87,7 @@ def serve(url: str, broker: str, name: str | None, worker: str, clock: Path | No
 @json_option
 def status(url: str, devices: bool, as_json: bool) -> int:
     """Show the fleet at a glance."""
-    database = open_database(url, must_exist=True)
+    database = existing_database(url)
     with database.transaction() as transaction:
         facts = fleet_status(transaction, SystemClock().now_ms(), with_devices=devices)
     if as_json:
@@ -126,7 +132,7 @@ def status(url: str, devices: bool, as_json: bool) -> int:
 @database_option
 def group(device: str, name: str, url: str) -> int:
     """Move DEVICE to GROUP. A new device is in the group `default`."""
-    database = open_database(url, must_exist=True)
+    database = existing_database(url)
     with database.transaction() as transaction:
         set_group(transaction, SystemClock().now_ms(), user_name(), device, name)
     show(f"{device} is in the group {name}")
@@ -150,7 +156,7 @@ def add(file: Path, url: str) -> int:
             f"{file} is not JSON: {error}.", "docs/fleet.md describes the file of a release."
         ) from error
     release, images = parse_release_images(value, str(file))
-    database = open_database(url, must_exist=True)
+    database = existing_database(url)
     with database.transaction() as transaction:
         add_release(transaction, SystemClock().now_ms(), user_name(), release, images)
     show(f"release {release}: {len(images)} images")
@@ -184,7 +190,7 @@ def start(
 ) -> int:
     """Roll RELEASE out to a group. A running server does the work."""
     settings = settings_from_json(dict(_assignment(text) for text in assignments))
-    database = open_database(url, must_exist=True)
+    database = existing_database(url)
     now_ms = SystemClock().now_ms()
     with database.transaction() as transaction:
         number = start_rollout(
@@ -210,7 +216,7 @@ def start(
 @database_option
 def pause(number: int, reason: str, url: str) -> int:
     """Choose no further devices for rollout NUMBER. Its gates still hold."""
-    with open_database(url, must_exist=True).transaction() as transaction:
+    with existing_database(url).transaction() as transaction:
         pause_rollout(transaction, SystemClock().now_ms(), user_name(), number, reason)
     show(f"rollout {number} is paused")
     return 0
@@ -221,7 +227,7 @@ def pause(number: int, reason: str, url: str) -> int:
 @database_option
 def resume(number: int, url: str) -> int:
     """Go on with rollout NUMBER, which is paused."""
-    with open_database(url, must_exist=True).transaction() as transaction:
+    with existing_database(url).transaction() as transaction:
         resume_rollout(transaction, SystemClock().now_ms(), user_name(), number)
     show(f"rollout {number} is running")
     return 0
@@ -232,7 +238,7 @@ def resume(number: int, url: str) -> int:
 @database_option
 def abort(number: int, url: str) -> int:
     """Stop rollout NUMBER, and return all its devices to their previous release."""
-    with open_database(url, must_exist=True).transaction() as transaction:
+    with existing_database(url).transaction() as transaction:
         pushes = abort_rollout(transaction, SystemClock().now_ms(), user_name(), number)
     show(f"rollout {number} is rolling back {len(pushes)} devices, each with its next acknowledgement")
     return 0

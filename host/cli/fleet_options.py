@@ -7,6 +7,9 @@ from datetime import UTC, datetime
 
 import click
 
+from arenite.host.fleet.database import Database
+from arenite.host.fleet.open_database import open_database
+
 database_option = click.option(
     "--database",
     "url",
@@ -31,3 +34,11 @@ def user_name() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return "unknown"
+
+
+def existing_database(url: str) -> Database:
+    """Open a database that exists, for the command that runs now, and close it when the command ends. Raises the errors
+    of ``open_database``."""
+    database = open_database(url, must_exist=True)
+    click.get_current_context().call_on_close(database.close)
+    return database

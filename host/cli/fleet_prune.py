@@ -7,9 +7,8 @@ import re
 import click
 
 from arenite.errors import UsageError
-from arenite.host.cli.fleet_options import database_option, time_text, user_name
+from arenite.host.cli.fleet_options import database_option, existing_database, time_text, user_name
 from arenite.host.fleet.clock import SystemClock
-from arenite.host.fleet.open_database import open_database
 from arenite.host.fleet.prune import MIN_AGE_MS, prune_events
 from arenite.host.report.console import note, show
 
@@ -31,7 +30,7 @@ def prune(age: str, url: str) -> int:
     Devices, rollouts, the audit and the sums for the metrics stay.
     """
     age_ms = _age_ms(age)
-    database = open_database(url, must_exist=True)
+    database = existing_database(url)
     now_ms = SystemClock().now_ms()
     note(f"Deleting the events from before {time_text(now_ms - age_ms)} UTC in {database.name}.")
     result = prune_events(database, now_ms, user_name(), age_ms)

@@ -6,11 +6,10 @@ from typing import Any
 
 import click
 
-from arenite.host.cli.fleet_options import database_option, json_option, time_text
+from arenite.host.cli.fleet_options import database_option, existing_database, json_option, time_text
 from arenite.host.fleet.audit_words import audit_sentence
 from arenite.host.fleet.clock import SystemClock
 from arenite.host.fleet.fleet_status import rollout_status
-from arenite.host.fleet.open_database import open_database
 from arenite.host.fleet.rollout import load_rollout
 from arenite.host.fleet.rollout_waves import Wave, waves_of
 from arenite.host.report.console import print_json, show, table
@@ -30,7 +29,7 @@ _STATES = {
 @json_option
 def show_rollout(number: int, url: str, as_json: bool) -> int:
     """Show rollout NUMBER: its waves, its gates, and its audit."""
-    database = open_database(url, must_exist=True)
+    database = existing_database(url)
     with database.reading() as transaction:
         facts = rollout_status(transaction, SystemClock().now_ms(), number)
         waves = waves_of(transaction, load_rollout(transaction, number))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -31,7 +31,7 @@ def _choose(d: Mapping[str, Any]) -> str:
     return f"gave {_devices(d['devices'])} of wave {d['wave'] + 1} the release: {boards}"
 
 
-def _device_problem(what: str) -> Any:
+def _device_problem(what: str) -> Callable[[Mapping[str, Any]], str]:
     def sentence(d: Mapping[str, Any]) -> str:
         golden = d["golden_failures"]
         text = f"{d['device']} {what}: {d['reason'] or d['outcome']}"
@@ -48,7 +48,7 @@ def _devices(count: int) -> str:
     return f"{count:,} {'device' if count == 1 else 'devices'}"
 
 
-_SENTENCES: dict[str, Any] = {
+_SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "start": _start,
     "choose": _choose,
     "installed": lambda d: f"most devices of wave {d['wave'] + 1} have installed the release",

@@ -31,7 +31,7 @@ _SEARCHED = ("device", "board", "core", "group_name", "release", "presence")
 
 
 def overview(transaction: Transaction, now_ms: int) -> dict[str, Any]:
-    """Return ``arenite.fleet-overview/1``: the fleet without its devices."""
+    """Return the fleet without its devices."""
     counts = {
         state: int(count)
         for state, count in transaction.query(
@@ -41,7 +41,6 @@ def overview(transaction: Transaction, now_ms: int) -> dict[str, Any]:
     }
     served = transaction.query_one("SELECT served_ms FROM fleet")
     return {
-        "schema": "arenite.fleet-overview/1",
         "time_ms": now_ms,
         "served_ms": 0 if served is None else served[0],
         "presence": {state: counts.get(state, 0) for state in PRESENCES},
@@ -52,8 +51,8 @@ def overview(transaction: Transaction, now_ms: int) -> dict[str, Any]:
 
 
 def find_devices(transaction: Transaction, now_ms: int, search: str, offset: int) -> dict[str, Any]:
-    """Return ``arenite.fleet-devices/1``: at most ``PAGE_DEVICES`` of the devices that have each word of ``search`` in
-    their name, board, core, group, release or state, from number ``offset`` on."""
+    """Return at most ``PAGE_DEVICES`` of the devices that have each word of ``search`` in their name, board, core,
+    group, release or state, from number ``offset`` on."""
     # The characters that LIKE replaces by others are not special here.
     words = [
         word.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
@@ -70,7 +69,6 @@ def find_devices(transaction: Transaction, now_ms: int, search: str, offset: int
         [*parameters, PAGE_DEVICES, offset],
     )
     return {
-        "schema": "arenite.fleet-devices/1",
         "time_ms": now_ms,
         "total": int(total),
         "offset": offset,
