@@ -56,7 +56,9 @@ def test_devices_events_and_totals(samples: Samples, running: Running) -> None:
     assert by(devices, "group") == {"default": 24}
     with running.fleet.database.transaction() as transaction:
         stored = transaction.value("SELECT count(*) FROM events")
-        releases = dict(transaction.query("SELECT release, count(*) FROM devices GROUP BY release"))
+        releases: dict[str, int] = dict(
+            transaction.query("SELECT release, count(*) FROM devices GROUP BY release")  # type: ignore[arg-type]
+        )
         bodies = [
             json.loads(row[0])
             for row in transaction.query("SELECT body FROM events WHERE kind = 'arenite.heartbeat/1'")

@@ -17,7 +17,6 @@ from arenite.host.fleet.open_database import open_database
 from arenite.host.fleet.web.overview import PAGE_DEVICES, find_devices
 from arenite.host.fleet.web.server import FleetPage
 from tests.docs.pages import ROOT
-from tests.docs.schemas import problems
 from tests.host.fleet.direct_fleet import DirectFleet, SetClock
 from tests.host.fleet.web.conftest import Running
 
@@ -28,7 +27,6 @@ def test_the_overview_shows_the_rollout_and_the_audit(running: Running) -> None:
     status, headers, text = running.get("/overview")
     assert status == 200 and headers["Cache-Control"] == "no-store"
     data = json.loads(text)
-    assert problems(data) == []
     assert data["presence"] == {"online": 22, "silent": 2, "offline": 0}
     [rollout] = data["current"]
     assert (rollout["id"], rollout["state"]) == (1, "running")
@@ -57,7 +55,7 @@ def test_the_overview_shows_the_rollout_and_the_audit(running: Running) -> None:
 def test_devices_are_found_by_words(search: str, total: int, running: Running) -> None:
     status, _, text = running.get(f"/devices?search={search.replace(' ', '%20')}")
     data = json.loads(text)
-    assert status == 200 and problems(data) == []
+    assert status == 200
     assert data["total"] == len(data["devices"]) == total
 
 
