@@ -68,6 +68,7 @@ class FleetPage:
         self._report = report
         self._host, self._port = host, port
         self._server: FleetPageServer | None = None
+        self._is_closed = False
 
     @property
     def url(self) -> str:
@@ -102,7 +103,10 @@ class FleetPage:
         return self.url
 
     def close(self) -> None:
-        """End all connections, and close the database."""
+        """End all connections, and close the database. Calling it again does nothing."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         if self._server is not None:
             self._server.close()
         self._executor.submit(self._database.close)

@@ -71,8 +71,11 @@ export function rollout(nowMs, facts) {
   card.append(waves);
   if (facts.gates.length) {
     const rows = facts.gates.map((g) => [g.board, g.gate, figure(g.value), figure(g.limit), verdict(g)]);
-    card.append(element("h3", "", "Gates"), element("div", "scroll",
-      table([["board"], ["gate"], ["value", "n"], ["limit", "n"], ["verdict"]], rows)));
+    const gates = element("div", "scroll", table([["board"], ["gate"], ["value", "n"], ["limit", "n"], ["verdict"]], rows));
+    gates.tabIndex = 0; // so that the keyboard scrolls it too
+    gates.role = "region";
+    gates.ariaLabel = `Gates of rollout ${facts.id}`;
+    card.append(element("h3", "", "Gates"), gates);
   }
   return card;
 }
