@@ -99,9 +99,10 @@ def memory_sources(board: Board) -> tuple[str, ...]:
     return _family(board).sources
 
 
-def build_loader(board: Board, public_key: bytes, folder: Path) -> Loader:
+def build_loader(board: Board, public_key: bytes, folder: Path, *, small: bool = False) -> Loader:
     """Build the boot loader of ``board`` in ``folder``. It accepts images that were signed with the private key of
-    ``public_key``: an Ed25519 key of 32 bytes, or an ECDSA key of 64 bytes.
+    ``public_key``: an Ed25519 key of 32 bytes, or an ECDSA key of 64 bytes. If ``small``, the check of signatures takes
+    less flash memory and more time.
 
     Raises:
         DoesNotFitError: The loader is larger than its area.
@@ -109,7 +110,7 @@ def build_loader(board: Board, public_key: bytes, folder: Path) -> Loader:
             downloaded.
         UsageError: There is no loader for the board, or the key has a wrong length.
     """
-    check = signature_check(public_key)
+    check = signature_check(public_key, small=small)
     family, layout, core = _family(board), update_layout(board), nearest_core(board.core)
     if board.emulator is None:
         raise UsageError(f"There is no boot loader for the real board {board.name} yet.")
@@ -131,7 +132,7 @@ def build_loader(board: Board, public_key: bytes, folder: Path) -> Loader:
     command = [
         *(f"{core.prefix}gcc", *core.architecture, *_FLAGS, *macros, f"-I{folder}"),
         *(*UPDATE.include_flags, *BOARDS.include_flags, *check.flags(library)),
-        *(str(path) for path in (*sources, library / check.library_source)),
+        *(str(path) for path in (*sources, *check.library_paths(library))),
         *(*_LINK_FLAGS, f"-T{script}", "-lgcc", "-o", str(elf)),
     ]
     _run(command, core)

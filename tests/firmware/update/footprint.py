@@ -42,7 +42,7 @@ def _build(folder: Path, core: str, algorithm: str, image: bytes, *flags: str) -
     files["key"] = public_key(algorithm)
     write_files(folder, files)
     elf = folder / f"{core}{len(flags)}.elf"
-    sources = [Path(__file__).with_name("footprint.c"), folder / "files.S", library / check.library_source]
+    sources = [Path(__file__).with_name("footprint.c"), folder / "files.S", *check.library_paths(library)]
     sources += check.source_paths
     options = [f"-mcpu={core}", "-mthumb", "-Os", "-std=c99", "-ffreestanding", "-Wall", "-Wextra", "-Werror"]
     options += [

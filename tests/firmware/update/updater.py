@@ -100,7 +100,7 @@ def _build(folder: Path, core: str, algorithm: str, parts: int, flags: tuple[str
     files |= {"abi": ABI, "request": state_request()}
     write_files(folder, files)
     elf = folder / f"{core}-{algorithm}-{parts}.elf"
-    own = [Path(__file__).with_name("updater.c"), folder / "files.S", library / check.library_source]
+    own = [Path(__file__).with_name("updater.c"), folder / "files.S", *check.library_paths(library)]
     own += [*check.source_paths, *(UPDATE.path(name) for name in _BOOT)]
     options = [f"-mcpu={core}", "-mthumb", *_FLAGS, *SIZE_FLAGS, *check.defines, f'-DDEVICE_BOARD="{BOARD}"']
     options += [*_SECTIONS, *UPDATE.include_flags, *check.flags(library), f"-T{folder / 'link.ld'}"]
