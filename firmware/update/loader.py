@@ -25,8 +25,8 @@ _STACK_BYTES = 4096
 WATCHDOG_MS = 8000
 
 _COMMON_SOURCES = (
-    *("loader.c", "start_loader.c", "slots.c", "slots_check.c"),
-    *("boot_choose.c", "swap.c", "state_store.c"),
+    *("loader.c", "start_loader.c", "loader_table.c", "slots.c", "slots_check.c"),
+    *("boot_choose.c", "boot_state.c", "swap.c", "state_store.c"),
 )
 _FLAGS = (
     *("-std=c99", "-Os", "-fno-tree-coalesce-vars", "-ffreestanding", "-fno-tree-loop-distribute-patterns"),
@@ -69,6 +69,8 @@ def layout_header(board: Board) -> str:
     layout = update_layout(board)
     page = layout.page_bytes
     values = {
+        "LOADER_AT": layout.loader.origin,
+        "LOADER_BYTES": layout.loader.size,
         "PAGE_BYTES": page,
         "UNIT_BYTES": layout.unit_bytes,
         "STATE_AT": layout.state.origin,

@@ -55,9 +55,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON obj
 @_small
 @_allow_test_key
 @_json
-def loader(
-    board: str, key: Path, output: Path, small: bool, allow_test_key: bool, as_json: bool
-) -> int:
+def loader(board: str, key: Path, output: Path, small: bool, allow_test_key: bool, as_json: bool) -> int:
     """Build the boot loader of a board. It accepts the images that were signed with one key.
 
     Needs the cross compiler, and downloads the library for the arithmetic of the signatures once.

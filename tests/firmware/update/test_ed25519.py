@@ -170,7 +170,8 @@ def test_both_checks_agree_about_random_points_and_scalars() -> None:
 
 
 def test_keys_and_points_that_are_not_on_the_curve_are_refused(check: str) -> None:
-    """With s = 0 and the other point neutral, the equation would hold if a missing point were taken for the neutral one."""
+    """With s = 0 and the other point neutral, the equation would hold if the missing point were taken for the neutral
+    one."""
     outside = [y.to_bytes(32, "little") for y in range(2, 60) if x_of(y) is None]
     assert len(outside) > 20
     for each in outside:

@@ -42,7 +42,7 @@ _FLAGS = (
     "-fno-tree-loop-distribute-patterns",
 )
 _SECTIONS = ("-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-nostdlib")
-_BOOT = ("boot_choose.c", "swap.c", "state_store.c", "flash_nrf.c")
+_BOOT = ("boot_choose.c", "boot_state.c", "swap.c", "state_store.c", "flash_nrf.c")
 _STACK_BYTES = 4096
 _LOOPS = 1_000_000
 SCRIPT = """
