@@ -214,7 +214,9 @@ def rows() -> list[str]:
             program = measure(core, algorithm)
             numbers = [program.flash_bytes, program.ram_bytes, program.check_instructions]
             one.append(f"| {' | '.join([*first, *(f'{number:,}' for number in numbers)])} |")
-            loader, *applications = (measure(core, algorithm, name) for name in PROGRAMS if name != "one program")
+            loader, *applications = (
+                measure(core, algorithm, name) for name in PROGRAMS if name != "one program"
+            )
             numbers = [loader.flash_bytes, loader.ram_bytes]
             for each in applications:
                 numbers += [each.flash_bytes, each.ram_bytes, loader.flash_bytes + each.flash_bytes]
