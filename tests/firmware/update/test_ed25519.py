@@ -109,7 +109,8 @@ def test_signatures_of_another_implementation_are_accepted_and_changed_ones_refu
         for part in range(3):
             values = [bytearray(signature), bytearray(public), bytearray(message)]
             values[part][choose.randrange(len(values[part]))] ^= 1 << choose.randrange(8)
-            assert not is_valid(*map(bytes, values), check)
+            changed_signature, changed_public, changed_message = map(bytes, values)
+            assert not is_valid(changed_signature, changed_public, changed_message, check)
 
 
 def test_another_scalar_of_the_same_signature_is_refused(check: str) -> None:

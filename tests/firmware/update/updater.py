@@ -2,9 +2,9 @@
 
 It is the check of an image, the choice of images with the swap, the state store, a flash driver and the server of the
 Simple Management Protocol. They are measured in one program, and as two: a boot loader with its table of functions, and
-an application that calls them. The sizes are those of the program less those of a program with nothing but the scaffold:
-a start, a memory and actions that do nothing. What a device needs for its own port, slots and actions comes on top. The
-application is also measured with the actions of device.h.
+an application that calls them. The sizes are those of the program less those of a program with nothing but the
+scaffold: a start, a memory and actions that do nothing. What a device needs for its own port, slots and actions comes
+on top. The application is also measured with the actions of device.h.
 
 QEMU runs the boot loader's part, which checks a signed image, and a request of a client. The stack was painted before
 each part; the figure is that of the deepest byte that changed. SysTick counts the instructions: it advances by a fixed
@@ -206,7 +206,7 @@ def measure(core: str, algorithm: str, name: str = "one program", *flags: str) -
 
 
 def rows() -> list[str]:
-    """Return the rows of the tables of updaters in docs/update-images.md: one program and its check, then two programs."""
+    """Return the rows of the tables of updaters in docs/update-images.md: first one program, then two."""
     one, two = [], []
     for core in MACHINES:
         for algorithm in CHECKS:

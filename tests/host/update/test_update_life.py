@@ -95,6 +95,8 @@ def test_a_model_is_updated_alone_and_a_wrong_one_is_put_back(tmp_path: Path, bo
 
 
 def test_firmware_runs_without_updates_if_its_loader_has_no_functions_for_it(tmp_path: Path) -> None:
+    from arenite.host.update.keys import generate_key, read_public_key
+
     for tool in ("arm-none-eabi-gcc", "qemu-system-arm"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
