@@ -80,14 +80,27 @@ class _Loop:
         self._counts[name] = self._counts.get(name, 0.0) + count
         self._now += self._costs.get(name, 0.0) * count
 
+    def _record_cost(self) -> float:
+        """Return the instructions that taking a record costs."""
+        costs, s = self._costs, self._schedule
+        samples = costs.get("arrived sample", 0.0) + costs.get("arrived value", 0.0) * s.channels
+        return costs.get("record", 0.0) + samples * s.record
+
     def _poll(self) -> None:
-        """Take the records that have arrived."""
+        """Take the records that have arrived.
+
+        If taking a record takes longer than the sensor needs for the next one, there is always another one. A device
+        loses them; here one of them is taken, and the loop goes on.
+        """
         s = self._schedule
+        is_too_slow = self._record_cost() * s.rate >= s.record * s.second
         while (self._arrived + s.record) * s.second <= self._now * s.rate:
             self._arrived += s.record
             self._spend("record")
             self._spend("arrived sample", s.record)
             self._spend("arrived value", s.record * s.channels)
+            if is_too_slow:
+                return
 
     def turn(self, result: list[Counts]) -> None:
         """Do what the loop does until it sleeps, and sleep."""

@@ -42,7 +42,7 @@ def resolve_secrets(
             " Set ARENITE_MQTT instead."
         )
     if token_file is not None:
-        values["outputs__token"] = _read_token(token_file)
+        values["outputs__token"] = read_token(token_file)
     sources_are_visible = _is_on_command_line("source__sources")
     if sources_are_visible and source_file is not None:
         raise UsageError("--source and --source-file exclude each other.", "Put all sources into the file.")
@@ -67,7 +67,7 @@ def _has_secret(source: str) -> bool:
     return redacted(source) != source
 
 
-def _read_token(path: Path) -> str:
+def read_token(path: Path) -> str:
     """Return the first line of the file. Raises ``UsageError`` if the file cannot be read or has no token."""
     try:
         with path.open("rb") as file:

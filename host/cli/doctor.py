@@ -36,6 +36,7 @@ PACKAGES = (
     ("paho-mqtt", "mqtt"),
     ("onnxruntime", "onnxruntime"),
     ("h11", "dashboard"),
+    ("prometheus_client", "fleet"),
     ("joulescope", "joulescope"),
 )
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +9,16 @@ import click
 
 from arenite.errors import UsageError
 from arenite.host.cli.ending_signals import ending_signals
+from arenite.host.cli.fleet_options import (
+    database_option,
+    existing_database,
+    json_option,
+    time_text,
+    user_name,
+)
+from arenite.host.cli.fleet_prune import prune
+from arenite.host.cli.fleet_show import show_rollout
+from arenite.host.cli.fleet_web import web
 from arenite.host.fleet.broker_address import parse_broker_address
 from arenite.host.fleet.clock import FileClock, SystemClock
 from arenite.host.fleet.fleet_status import fleet_status, rollout_status
@@ -33,16 +40,6 @@ from arenite.input_files import parse_json, read_text
 
 DEFAULT_FLEET = "fleet"
 
-_database = click.option(
-    "--database",
-    "url",
-    required=True,
-    envvar="ARENITE_FLEET_DATABASE",
-    metavar="URL",
-    help="sqlite:PATH, a path that ends in .db, or postgresql://...; by default $ARENITE_FLEET_DATABASE.",
-)
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
-
 
 @click.group()
 def fleet() -> None:
@@ -50,7 +47,7 @@ def fleet() -> None:
 
 
 @fleet.command()
-@_database
+@database_option
 @click.option(
     "--broker",
     required=True,
@@ -85,12 +82,12 @@ def serve(url: str, broker: str, name: str | None, worker: str, clock: Path | No
 
 
 @fleet.command()
-@_database
+@database_option
 @click.option("--devices", is_flag=True, help="List every device.")
-@_as_json
+@json_option
 def status(url: str, devices: bool, as_json: bool) -> int:
     """Show the fleet at a glance."""
-    database = open_database(url, must_exist=True)
+    database = existing_database(url)
     with database.transaction() as transaction:
         facts = fleet_status(transaction, SystemClock().now_ms(), with_devices=devices)
     if as_json:
@@ -120,7 +117,7 @@ def status(url: str, devices: bool, as_json: bool) -> int:
                 d["group"],
                 d["release"],
                 d["online"],
-                _time(d["seen_ms"]),
+                time_text(d["seen_ms"]),
                 d["reset_cause"],
             )
             for d in facts["device_list"]
@@ -132,12 +129,12 @@ def status(url: str, devices: bool, as_json: bool) -> int:
 @fleet.command()
 @click.argument("device")
 @click.argument("name", metavar="GROUP")
-@_database
+@database_option
 def group(device: str, name: str, url: str) -> int:
     """Move DEVICE to GROUP. A new device is in the group `default`."""
-    database = open_database(url, must_exist=True)
+    database = existing_database(url)
     with database.transaction() as transaction:
-        set_group(transaction, SystemClock().now_ms(), _user(), device, name)
+        set_group(transaction, SystemClock().now_ms(), user_name(), device, name)
     show(f"{device} is in the group {name}")
     return 0
 
@@ -149,7 +146,7 @@ def rollout() -> None:
 
 @rollout.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@_database
+@database_option
 def add(file: Path, url: str) -> int:
     """Add the release that FILE describes (arenite.release/1)."""
     try:
@@ -159,9 +156,9 @@ def add(file: Path, url: str) -> int:
             f"{file} is not JSON: {error}.", "docs/fleet.md describes the file of a release."
         ) from error
     release, images = parse_release_images(value, str(file))
-    database = open_database(url, must_exist=True)
+    database = existing_database(url)
     with database.transaction() as transaction:
-        add_release(transaction, SystemClock().now_ms(), _user(), release, images)
+        add_release(transaction, SystemClock().now_ms(), user_name(), release, images)
     show(f"release {release}: {len(images)} images")
     return 0
 
@@ -176,15 +173,35 @@ def add(file: Path, url: str) -> int:
     metavar="NAME=VALUE",
     help="A setting, such as soak_s=7200 or waves=10,100,1000. Repeat the option for further settings.",
 )
-@_database
-@_as_json
-def start(release: str, name: str, assignments: tuple[str, ...], url: str, as_json: bool) -> int:
+@click.option(
+    "--while-rolling-back",
+    is_flag=True,
+    help="Start although devices of an earlier rollout have not returned yet. These go to RELEASE instead.",
+)
+@database_option
+@json_option
+def start(
+    release: str,
+    name: str,
+    assignments: tuple[str, ...],
+    while_rolling_back: bool,
+    url: str,
+    as_json: bool,
+) -> int:
     """Roll RELEASE out to a group. A running server does the work."""
     settings = settings_from_json(dict(_assignment(text) for text in assignments))
-    database = open_database(url, must_exist=True)
+    database = existing_database(url)
     now_ms = SystemClock().now_ms()
     with database.transaction() as transaction:
-        number = start_rollout(transaction, now_ms, _user(), release, name, settings)
+        number = start_rollout(
+            transaction,
+            now_ms,
+            user_name(),
+            release,
+            name,
+            settings,
+            while_rolling_back=while_rolling_back,
+        )
         facts = rollout_status(transaction, now_ms, number)
     if as_json:
         print_json(facts)
@@ -196,68 +213,40 @@ def start(release: str, name: str, assignments: tuple[str, ...], url: str, as_js
 @rollout.command()
 @click.argument("number", type=int)
 @click.option("--reason", default="", help="Reason, for the audit.")
-@_database
+@database_option
 def pause(number: int, reason: str, url: str) -> int:
     """Choose no further devices for rollout NUMBER. Its gates still hold."""
-    with open_database(url, must_exist=True).transaction() as transaction:
-        pause_rollout(transaction, SystemClock().now_ms(), _user(), number, reason)
+    with existing_database(url).transaction() as transaction:
+        pause_rollout(transaction, SystemClock().now_ms(), user_name(), number, reason)
     show(f"rollout {number} is paused")
     return 0
 
 
 @rollout.command()
 @click.argument("number", type=int)
-@_database
+@database_option
 def resume(number: int, url: str) -> int:
     """Go on with rollout NUMBER, which is paused."""
-    with open_database(url, must_exist=True).transaction() as transaction:
-        resume_rollout(transaction, SystemClock().now_ms(), _user(), number)
+    with existing_database(url).transaction() as transaction:
+        resume_rollout(transaction, SystemClock().now_ms(), user_name(), number)
     show(f"rollout {number} is running")
     return 0
 
 
 @rollout.command()
 @click.argument("number", type=int)
-@_database
+@database_option
 def abort(number: int, url: str) -> int:
     """Stop rollout NUMBER, and return all its devices to their previous release."""
-    with open_database(url, must_exist=True).transaction() as transaction:
-        pushes = abort_rollout(transaction, SystemClock().now_ms(), _user(), number)
+    with existing_database(url).transaction() as transaction:
+        pushes = abort_rollout(transaction, SystemClock().now_ms(), user_name(), number)
     show(f"rollout {number} is rolling back {len(pushes)} devices, each with its next acknowledgement")
     return 0
 
 
-@rollout.command("show")
-@click.argument("number", type=int)
-@_database
-@_as_json
-def show_rollout(number: int, url: str, as_json: bool) -> int:
-    """Show rollout NUMBER: its devices, its gates, and its audit."""
-    database = open_database(url, must_exist=True)
-    with database.transaction() as transaction:
-        facts = rollout_status(transaction, SystemClock().now_ms(), number)
-    if as_json:
-        print_json(facts)
-        return 0
-    states = ", ".join(f"{count:,} {state}" for state, count in facts["devices"].items()) or "no devices yet"
-    show(
-        f"Rollout {number} of {facts['release']} to the group {facts['group']} is {facts['state']},"
-        f" wave {facts['wave'] + 1} of {facts['waves']}: {states}"
-    )
-    if facts["reason"]:
-        show(f"Reason: {facts['reason']}")
-    if facts["gates"]:
-        gate_rows = [
-            (g["board"], g["gate"], _figure(g["value"]), _figure(g["limit"]), _verdict(g))
-            for g in facts["gates"]
-        ]
-        show(table("gates", ("board", "gate", "value", "limit", "verdict"), gate_rows))
-    audit_rows = [
-        (_time(entry["time_ms"]), entry["actor"], entry["action"], json.dumps(entry["details"])[:200])
-        for entry in facts["audit"]
-    ]
-    show(table("audit", ("time", "who", "action", "details"), audit_rows))
-    return 0
+rollout.add_command(show_rollout)
+fleet.add_command(web)
+fleet.add_command(prune)
 
 
 def _assignment(text: str) -> tuple[str, Any]:
@@ -279,25 +268,3 @@ def _rollout_rows(facts: dict[str, Any]) -> list[tuple[Any, ...]]:
         (r["id"], r["release"], r["group"], r["state"], f"{r['wave'] + 1}/{r['waves']}", r["reason"])
         for r in facts["rollouts"]
     ]
-
-
-def _verdict(gate: dict[str, Any]) -> str:
-    if gate["violated"]:
-        return "violated"
-    return "holds" if gate["enough"] else "too little data"
-
-
-def _figure(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
-
-
-def _time(time_ms: int) -> str:
-    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _user() -> str:
-    """Return the name of the user for the audit."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return "unknown"

@@ -38,6 +38,7 @@ COMMANDS = {
     "record": ("board.record", "Record the samples of a device as a labelled data set."),
     "update": ("update", "Build, sign, verify and send update images, and make keys."),
     "fleet": ("fleet", "Serve a fleet of devices, and roll releases out in waves."),
+    "gateway": ("gateway", "Connect devices on serial ports to the broker of a fleet."),
     "reset": ("board.reset", "Reset a board from this computer."),
     "skew": (
         "model.skew",

@@ -189,7 +189,8 @@ def sign(
 def verify(image: Path, key: Path) -> int:
     """Check the hash and the signature of IMAGE.
 
-    This does not check whether a device accepts the image: board, counter and graph are the device's rules.
+    This does not check whether a device accepts the image: board, counter and graph are the device's rules. The exit
+    code is 0 if both are right, 1 if one is wrong, and 2 for a mistake such as a file that does not exist.
     """
     verify_image(image, key)
     show(f"{image}: hash and signature are right")

@@ -31,6 +31,12 @@ _OUTCOMES = {
     "repaired": "An image in use was damaged, and the device replaced it by the one in the other slot.",
     "none": "The device has had no update.",
 }
+_ROLLBACK_OUTCOMES = {
+    **_OUTCOMES,
+    "confirmed": "The device has tested the earlier images, and runs them again.",
+    "refused": "The device refused the earlier images, and goes on with those that it ran.",
+    "returned": "The device tried the earlier images, and returned to those that it ran before this command.",
+}
 
 _baud = click.option(
     "--baud", type=click.IntRange(min=50), default=115_200, show_default=True, help="Baud rate of the port."
@@ -161,7 +167,8 @@ def _run(
             else:
                 again = f", of which {report.resumed_at:,} were there" if report.resumed_at else ""
                 show(f"{file.path}: {file.kind} {file.version}, {len(file.data):,} bytes{again}")
-        show(f"{_OUTCOMES[result.outcome]} {result.reason}".rstrip())
+        outcomes = _OUTCOMES if files else _ROLLBACK_OUTCOMES
+        show(f"{outcomes[result.outcome]} {result.reason}".rstrip())
         for slot in result.slots:
             if slot.slot == 0:
                 show(f"  {slot.kind} {slot.version} runs")
@@ -171,7 +178,7 @@ def _run(
 
 
 def _link(path: str, baud: int, use_code: bool | None) -> DeviceLink:
-    return DeviceLink(lambda: SerialTransport(path, baud), use_code, baud)
+    return DeviceLink(lambda: SerialTransport(path, baud, is_exclusive=True), use_code, baud)
 
 
 def _slot_text(slot: Slot, device: Device) -> str:

@@ -138,6 +138,11 @@ class Agent:
         return self.identity.topic("status"), encode_status(Status(self.epoch, False))
 
     @property
+    def online(self) -> tuple[str, bytes]:
+        """The topic and the payload of the retained message that tells that the device is online."""
+        return self.identity.topic("status"), encode_status(Status(self.epoch, True))
+
+    @property
     def subscriptions(self) -> tuple[str, str]:
         return self.identity.topic("acknowledged"), self.identity.topic("desired")
 
@@ -174,7 +179,7 @@ class Agent:
         """Begin to send, and return the retained message that tells that the device is online."""
         self._is_connected = True
         self._sent_at = None
-        return self.identity.topic("status"), encode_status(Status(self.epoch, True))
+        return self.online
 
     def disconnected(self) -> None:
         self._is_connected = False

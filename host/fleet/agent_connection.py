@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 
@@ -13,6 +14,8 @@ _BACKOFF_S = (1, 60)
 _KEEPALIVE_S = 60
 #: The time between two looks at what the agent wants to send, in seconds.
 _INTERVAL_S = 0.5
+#: How long a message about the device may take to be sent.
+_STATUS_S = 2.0
 
 
 class AgentConnection:
@@ -26,6 +29,7 @@ class AgentConnection:
         """Raises ``UsageError`` if paho-mqtt is missing."""
         self.lock = threading.Lock()
         self._agent = agent
+        self._is_reachable = True
         self._report = report
         identity = agent.identity
         self._client = make_client(broker, f"{identity.fleet}-{identity.device}", is_persistent=True)
@@ -42,11 +46,24 @@ class AgentConnection:
         try:
             while not stop.wait(_INTERVAL_S):
                 with self.lock:
-                    self._agent.tick()
+                    if self._is_reachable:
+                        self._agent.tick()
                     self._send()
         finally:
             self._client.disconnect()
             self._client.loop_stop()
+
+    def set_reachable(self, is_reachable: bool) -> None:
+        """Tell the server whether the device behind the agent answers. While it does not, there are no heartbeats."""
+        with self.lock:
+            if is_reachable == self._is_reachable:
+                return
+            self._is_reachable = is_reachable
+            message = self._agent.online if is_reachable else self._agent.will
+            sent = self._client.publish(*message, qos=1, retain=True)
+        if self._client.is_connected():
+            with contextlib.suppress(RuntimeError, ValueError):
+                sent.wait_for_publish(_STATUS_S)
 
     def _send(self) -> None:
         message = self._agent.outgoing()
@@ -59,7 +76,8 @@ class AgentConnection:
             return
         self._client.subscribe([(topic, 1) for topic in self._agent.subscriptions])
         with self.lock:
-            self._client.publish(*self._agent.connected(), qos=1, retain=True)
+            online = self._agent.connected()
+            self._client.publish(*(online if self._is_reachable else self._agent.will), qos=1, retain=True)
             self._send()
 
     def _on_disconnect(self, *_: object) -> None:

@@ -9,13 +9,16 @@ from typing import Any
 
 from arenite.host.fleet.database import Transaction
 from arenite.host.fleet.drift import MAX_BINS
+from arenite.host.fleet.event_kinds import CRASH_CAUSES
 from arenite.host.fleet.latency_histogram import BUCKETS
 from arenite.host.fleet.messages import MAX_INTEGER
 
 PERIOD_MS = 15 * 60 * 1000
+#: The crashes by cause, each a quantity of its own. ``crashes`` has all.
+CRASHES_BY_CAUSE = {cause: f"crashes.{cause}" for cause in CRASH_CAUSES}
 #: The quantities that are one number. The others are histograms: ``latency``, ``classes``, ``confidence``,
 #: ``inputs.0``, ...
-TOTALS = ("heartbeats", "covered_ms", "inferences", "crashes")
+TOTALS = ("heartbeats", "covered_ms", "inferences", "crashes", *CRASHES_BY_CAUSE.values())
 
 _MAX_INPUT_STATISTICS = 8
 
@@ -34,6 +37,18 @@ class Cohort:
 
     totals: Counter[str] = field(default_factory=Counter)
     histograms: dict[str, Counter[int]] = field(default_factory=dict)
+
+    def set(self, quantity: str, bucket: int, amount: int) -> None:
+        if quantity in TOTALS:
+            self.totals[quantity] = amount
+        else:
+            self.histograms.setdefault(quantity, Counter())[bucket] = amount
+
+    def add(self, other: Cohort) -> None:
+        """Add the sums of other devices."""
+        self.totals.update(other.totals)
+        for quantity, counts in other.histograms.items():
+            self.histograms.setdefault(quantity, Counter()).update(counts)
 
     def counts(self, quantity: str, bins: int) -> list[int]:
         counter = self.histograms.get(quantity, Counter())
@@ -62,26 +77,36 @@ class CohortChanges:
             for bin_index, count in enumerate(counts[:MAX_BINS] if isinstance(counts, list) else ()):
                 self._add(key, name, bin_index, count)
 
-    def add_crash(self, key: CohortKey) -> None:
+    def add_crash(self, key: CohortKey, cause: str) -> None:
+        """Add a crash. A ``cause`` that is none of a crash is counted without it."""
         self._add(key, "crashes", 0, 1)
+        for name, quantity in CRASHES_BY_CAUSE.items():
+            self._add(key, quantity, 0, int(cause == name))
 
     def write(self, transaction: Transaction) -> None:
-        # All transactions change the rows in the same order, so that none waits for another in a circle.
-        rows = sorted(
-            (key.group, key.board, key.release, key.period_ms, quantity, bucket, amount)
-            for (key, quantity, bucket), amount in self._amounts.items()
-        )
-        transaction.execute_many(
-            "INSERT INTO cohorts (group_name, board, release, period_ms, quantity, bucket, amount)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (group_name, board, release, period_ms, quantity, bucket)"
-            " DO UPDATE SET amount = cohorts.amount + excluded.amount",
-            rows,
+        add_amounts(
+            transaction,
+            [
+                (key.group, key.board, key.release, key.period_ms, quantity, bucket, amount)
+                for (key, quantity, bucket), amount in self._amounts.items()
+            ],
         )
 
     def _add(self, key: CohortKey, quantity: str, bucket: int, amount: Any) -> None:
         if type(amount) is int and 0 < amount < MAX_INTEGER:
             self._amounts[key, quantity, bucket] += amount
+
+
+def add_amounts(transaction: Transaction, rows: Iterable[tuple[str, str, str, int, str, int, int]]) -> None:
+    """Add amounts to the table. Each row is (group, board, release, period, quantity, bucket, amount)."""
+    transaction.execute_many(
+        "INSERT INTO cohorts (group_name, board, release, period_ms, quantity, bucket, amount)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (group_name, board, release, period_ms, quantity, bucket)"
+        " DO UPDATE SET amount = cohorts.amount + excluded.amount",
+        # All transactions change the rows in the same order, so that none waits for another in a circle.
+        sorted(rows),
+    )
 
 
 def period_of(time_ms: int) -> int:
@@ -102,11 +127,19 @@ def read_cohorts(
     )
     cohorts: dict[str, Cohort] = {}
     for board, quantity, bucket, amount in rows:
-        cohort = cohorts.setdefault(board, Cohort())
-        if quantity in TOTALS:
-            cohort.totals[quantity] = int(amount)
-        else:
-            cohort.histograms.setdefault(quantity, Counter())[bucket] = int(amount)
+        cohorts.setdefault(board, Cohort()).set(quantity, bucket, int(amount))
+    return cohorts
+
+
+def read_all_cohorts(transaction: Transaction, since_ms: int = 0) -> dict[tuple[str, str, str], Cohort]:
+    """Return the sums for each (release, board, group) since the period of ``since_ms``."""
+    cohorts: dict[tuple[str, str, str], Cohort] = {}
+    for release, board, group, quantity, bucket, amount in transaction.query(
+        "SELECT release, board, group_name, quantity, bucket, sum(amount) FROM cohorts WHERE period_ms >= ?"
+        " GROUP BY release, board, group_name, quantity, bucket ORDER BY release, board, group_name",
+        (period_of(since_ms),),
+    ):
+        cohorts.setdefault((release, board, group), Cohort()).set(quantity, bucket, int(amount))
     return cohorts
 
 

@@ -21,7 +21,8 @@ class DatabaseError(ToolError):
 
 
 class Transaction(ABC):
-    """A transaction that writes. ``row_lock`` ends a SELECT whose rows no other transaction may change meanwhile."""
+    """A transaction. ``row_lock`` ends a SELECT whose rows no other transaction may change meanwhile. It is empty if
+    the transaction only reads."""
 
     row_lock = ""
 
@@ -58,8 +59,21 @@ class Database(ABC):
     def transaction(self) -> Iterator[Transaction]:
         """Begin a transaction; commit it at the end of the block, or roll it back if the block raises. Raises
         ``DatabaseError``."""
+        with self._ended(is_reading=False) as transaction:
+            yield transaction
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """Begin a transaction that only reads. It sees the database as it is at one moment, and no program that writes
+        waits for it. Raises ``DatabaseError``."""
+        with self._ended(is_reading=True) as transaction:
+            yield transaction
+
+    @contextlib.contextmanager
+    def _ended(self, *, is_reading: bool) -> Iterator[Transaction]:
+        """Begin a transaction, and end it after the block."""
         with self._translated_errors():
-            transaction = self._begin()
+            transaction = self._begin(is_reading=is_reading)
             try:
                 yield transaction
             except BaseException:
@@ -95,7 +109,7 @@ class Database(ABC):
         """Close the connection. The next transaction opens it again."""
 
     @abstractmethod
-    def _begin(self) -> Transaction: ...
+    def _begin(self, *, is_reading: bool) -> Transaction: ...
 
     @abstractmethod
     def _end(self, sql: str) -> None: ...

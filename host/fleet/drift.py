@@ -8,6 +8,7 @@ for counts up to ``MAX_COUNT``, so that firmware can compute the same numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 MAX_COUNT = 2**30
 MAX_BINS = 64
@@ -37,6 +38,18 @@ def psi_millionths(counts: Sequence[int], reference: Sequence[int]) -> int:
     return max(result >> 20, 0) * _LN2_MILLIONTHS >> 20
 
 
+def psi(counts: Sequence[int], reference: Sequence[int]) -> float:
+    """Return the population stability index of two histograms with the same bins. Sums over many devices may be above
+    ``MAX_COUNT``; they are scaled down. Raises ``ValueError`` like ``psi_millionths``."""
+    return psi_millionths(_scaled(counts), _scaled(reference)) / 1e6
+
+
+def reference_histograms(reference: dict[str, Any]) -> dict[str, list[int]]:
+    """Return the histograms of a release's calibration data by the names that cohorts give them."""
+    inputs = {f"inputs.{k}": counts for k, counts in enumerate(reference["inputs"])}
+    return {"classes": reference["classes"], **inputs}
+
+
 def ks_millionths(counts: Sequence[int], reference: Sequence[int]) -> int:
     """Return the Kolmogorov-Smirnov distance of two histograms with the same bins; 0 if one of them is empty. Raises
     ``ValueError`` like ``psi_millionths``."""
@@ -50,6 +63,11 @@ def ks_millionths(counts: Sequence[int], reference: Sequence[int]) -> int:
         difference = (seen << _SHARE_BITS) // total - (reference_seen << _SHARE_BITS) // reference_total
         largest = max(largest, abs(difference))
     return largest * 1_000_000 >> _SHARE_BITS
+
+
+def _scaled(counts: Sequence[int]) -> Sequence[int]:
+    largest = max(counts)
+    return counts if largest <= MAX_COUNT else [count * MAX_COUNT // largest for count in counts]
 
 
 def _log2(value: int) -> int:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from arenite.host.fleet.audit import read_audit
 from arenite.host.fleet.database import Transaction
-from arenite.host.fleet.gates import check_gates
+from arenite.host.fleet.gates import GateResult, check_gates
 from arenite.host.fleet.registry import fleet_name
 from arenite.host.fleet.rollout import Rollout, device_states, list_rollouts, load_rollout
 from arenite.host.fleet.rollout_facts import collect_facts
 
 #: A device counts as seen recently if it sent an event within this time.
 _RECENT_MS = 3600 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class EventCounts:
+    """Events that were stored, also those that were deleted since; and events that devices dropped because their stores
+    were full."""
+
+    stored: int
+    lost: int
 
 
 def fleet_status(transaction: Transaction, now_ms: int, *, with_devices: bool = False) -> dict[str, Any]:
@@ -22,10 +32,7 @@ def fleet_status(transaction: Transaction, now_ms: int, *, with_devices: bool = 
         " FROM devices",
         (now_ms - _RECENT_MS,),
     )[0]
-    stored, acknowledged, kept = transaction.query(
-        "SELECT coalesce(sum(stored), 0), coalesce(sum(acknowledged), 0),"
-        " coalesce(sum(CASE WHEN stored > acknowledged THEN acknowledged ELSE stored END), 0) FROM streams"
-    )[0]
+    events = count_events(transaction)
     result: dict[str, Any] = {
         "schema": "arenite.fleet/1",
         "fleet": fleet_name(transaction),
@@ -33,8 +40,8 @@ def fleet_status(transaction: Transaction, now_ms: int, *, with_devices: bool = 
         "groups": _counts(transaction, "group_name"),
         "boards": _counts(transaction, "board"),
         "releases": _counts(transaction, "release"),
-        "events": {"stored": int(stored), "lost": int(acknowledged) - int(kept)},
-        "rollouts": [_summary(transaction, rollout) for rollout in list_rollouts(transaction)],
+        "events": {"stored": events.stored, "lost": events.lost},
+        "rollouts": [rollout_summary(transaction, rollout) for rollout in list_rollouts(transaction)],
     }
     if with_devices:
         names = ("device", "board", "core", "group", "release", "online", "seen_ms", "reset_cause", "desired")
@@ -51,21 +58,31 @@ def fleet_status(transaction: Transaction, now_ms: int, *, with_devices: bool = 
 def rollout_status(transaction: Transaction, now_ms: int, number: int) -> dict[str, Any]:
     """Return ``arenite.rollout/1``. Raises ``UsageError`` if there is no such rollout."""
     rollout = load_rollout(transaction, number)
-    facts, _ = collect_facts(transaction, now_ms, rollout)
     return {
         "schema": "arenite.rollout/1",
-        **_summary(transaction, rollout),
+        **rollout_summary(transaction, rollout),
         "settings": rollout.settings.to_json(),
-        "gates": [
-            result.to_json()
-            for board in sorted(facts)
-            for result in check_gates(facts[board], rollout.settings)
-        ],
+        "gates": [result.to_json() for result in gate_results(transaction, now_ms, rollout)],
         "audit": read_audit(transaction, number),
     }
 
 
-def _summary(transaction: Transaction, rollout: Rollout) -> dict[str, Any]:
+def count_events(transaction: Transaction) -> EventCounts:
+    stored, acknowledged, kept = transaction.query(
+        "SELECT coalesce(sum(stored), 0), coalesce(sum(acknowledged), 0),"
+        " coalesce(sum(CASE WHEN stored > acknowledged THEN acknowledged ELSE stored END), 0) FROM streams"
+    )[0]
+    return EventCounts(int(stored), int(acknowledged) - int(kept))
+
+
+def gate_results(transaction: Transaction, now_ms: int, rollout: Rollout) -> list[GateResult]:
+    """Return the result of each gate, for each kind of board that the rollout has reached."""
+    facts, _ = collect_facts(transaction, now_ms, rollout)
+    return [result for board in sorted(facts) for result in check_gates(facts[board], rollout.settings)]
+
+
+def rollout_summary(transaction: Transaction, rollout: Rollout) -> dict[str, Any]:
+    """Return what every description of a rollout has."""
     return {
         "id": rollout.id,
         "release": rollout.release,

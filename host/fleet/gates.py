@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arenite.host.fleet.cohorts import Cohort
-from arenite.host.fleet.drift import psi_millionths
+from arenite.host.fleet.drift import psi, reference_histograms
 from arenite.host.fleet.latency_histogram import BUCKETS, percentile_us, upper_bound_us
 from arenite.host.fleet.rollout_settings import RolloutSettings
 
@@ -18,8 +18,6 @@ _PROBABILITY = 1e-4
 _DEVIATIONS = 3.719
 _MIN_CRASHES = 2
 _MIN_FAILURES = 2
-#: Larger counts are scaled down, so that sums of many devices can be compared as well.
-_MAX_COUNT = 2**29
 
 
 @dataclass(slots=True)
@@ -137,7 +135,7 @@ def _drift(facts: BoardFacts, settings: RolloutSettings) -> list[GateResult]:
     if facts.reference is None:
         return []
     results = []
-    for quantity, reference in _histograms(facts.reference).items():
+    for quantity, reference in reference_histograms(facts.reference).items():
         counts = facts.new.counts(quantity, len(reference))
         if not sum(counts):
             has_enough = settings.min_inferences == 0
@@ -145,11 +143,11 @@ def _drift(facts: BoardFacts, settings: RolloutSettings) -> list[GateResult]:
                 GateResult(f"drift.{quantity}", facts.board, None, settings.drift_psi, False, has_enough)
             )
             continue
-        psi, noise = _psi(counts, reference), _psi_noise(counts, reference)
+        value, noise = psi(counts, reference), _psi_noise(counts, reference)
         limit = settings.drift_psi + noise
-        is_violated = psi > limit and not _has_world_drifted(facts, settings, quantity, counts)
+        is_violated = value > limit and not _has_world_drifted(facts, settings, quantity, counts)
         has_enough = sum(counts) >= settings.min_inferences and noise <= settings.drift_psi
-        results.append(GateResult(f"drift.{quantity}", facts.board, psi, limit, is_violated, has_enough))
+        results.append(GateResult(f"drift.{quantity}", facts.board, value, limit, is_violated, has_enough))
     return results
 
 
@@ -158,27 +156,15 @@ def _has_world_drifted(
 ) -> bool:
     """Return whether the other releases have drifted too, and see the same as the new one."""
     reference = (
-        _histograms(facts.other_reference).get(quantity) if facts.other_reference is not None else None
+        reference_histograms(facts.other_reference).get(quantity)
+        if facts.other_reference is not None
+        else None
     )
     others = facts.other.counts(quantity, len(counts))
     if reference is None or len(reference) != len(counts) or not sum(others):
         return False
-    is_alike = _psi(counts, others) <= settings.drift_psi + _psi_noise(counts, others)
-    return is_alike and _psi(others, reference) > settings.drift_psi
-
-
-def _histograms(reference: dict[str, Any]) -> dict[str, list[int]]:
-    inputs = {f"inputs.{k}": counts for k, counts in enumerate(reference["inputs"])}
-    return {"classes": reference["classes"], **inputs}
-
-
-def _psi(counts: list[int], reference: list[int]) -> float:
-    return psi_millionths(_scaled(counts), _scaled(reference)) / 1e6
-
-
-def _scaled(counts: list[int]) -> list[int]:
-    largest = max(counts)
-    return counts if largest <= _MAX_COUNT else [count * _MAX_COUNT // largest for count in counts]
+    is_alike = psi(counts, others) <= settings.drift_psi + _psi_noise(counts, others)
+    return is_alike and psi(others, reference) > settings.drift_psi
 
 
 def _psi_noise(counts: list[int], reference: list[int]) -> float:

@@ -75,11 +75,13 @@ def _ingest_batch(
         "INSERT INTO streams (device, epoch, acknowledged, stored) VALUES (?, ?, 0, 0) ON CONFLICT DO NOTHING",
         (name, batch.epoch),
     )
-    acknowledged: int = transaction.value(
-        "SELECT acknowledged FROM streams WHERE device = ? AND epoch = ?", (name, batch.epoch)
-    )
+    acknowledged, pruned = transaction.query(
+        "SELECT acknowledged, pruned FROM streams WHERE device = ? AND epoch = ?", (name, batch.epoch)
+    )[0]
     stored = 0
     for event in batch.events:
+        if event.sequence <= pruned:
+            continue  # it was stored and deleted, and a device or the broker sends it again
         body = parse_json(event.body)
         kind = _kind(body)
         time_ms = _event_time(body, now_ms)
@@ -190,7 +192,7 @@ def _act(
         device = replace(device, reset_cause=_name(body, "reset_cause", "unknown"))
         crashed = _name(body, "crashed_release", "")
         if crashed:
-            cohorts.add_crash(CohortKey(crashed, device.board, device.group, period))
+            cohorts.add_crash(CohortKey(crashed, device.board, device.group, period), device.reset_cause)
         report_running(transaction, device.device, device.generation, release)
     elif kind == UPDATE_OUTCOME:
         golden = body.get("golden")

@@ -53,6 +53,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             id {identity}, time_ms BIGINT NOT NULL, actor TEXT NOT NULL, rollout BIGINT NOT NULL, action TEXT NOT
             NULL, details TEXT NOT NULL)""",
     ),
+    (
+        # All events up to ``pruned`` were deleted. They are not stored again.
+        "ALTER TABLE streams ADD COLUMN pruned BIGINT NOT NULL DEFAULT 0",
+        "CREATE INDEX cohorts_of_period ON cohorts (period_ms)",
+    ),
 )
 
 

@@ -78,7 +78,7 @@ class Observations:
             "inputs": self.inputs,
             "confidence": self.confidence,
             "psi": {
-                "classes": psi_millionths(self.classes, reference.classes),
+                "classes": psi_millionths(self.classes, reference.classes) if reference.classes else 0,
                 "inputs": [psi_millionths(a, b) for a, b in zip(self.inputs, reference.inputs, strict=True)],
             },
             "ks": [ks_millionths(a, b) for a, b in zip(self.inputs, reference.inputs, strict=True)],

@@ -14,9 +14,8 @@ _SCHEMA_LOCK = 4_746_329_401
 
 
 class _PostgresqlTransaction(Transaction):
-    row_lock = " FOR UPDATE"
-
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, row_lock: str) -> None:
+        self.row_lock = row_lock
         self._cursor = connection.cursor()
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
@@ -69,11 +68,11 @@ class PostgresqlDatabase(Database):
             self._connection.close()
             self._connection = None
 
-    def _begin(self) -> Transaction:
+    def _begin(self, *, is_reading: bool) -> Transaction:
         if self._connection is None:
             self._connection = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
-        self._connection.execute("BEGIN")
-        return _PostgresqlTransaction(self._connection)
+        self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if is_reading else "BEGIN")
+        return _PostgresqlTransaction(self._connection, "" if is_reading else " FOR UPDATE")
 
     def _end(self, sql: str) -> None:
         self._connection.execute(sql)

@@ -17,6 +17,8 @@ from arenite.host.fleet.database import Transaction
 from arenite.host.fleet.messages import DesiredRelease
 from arenite.host.fleet.rollout_settings import RolloutSettings, settings_from_json
 
+#: The states of a rollout.
+STATES = ("running", "paused", "rolling_back", "done", "rolled_back")
 #: A message for a device: its name, and the release that it should run.
 Push = tuple[str, DesiredRelease]
 
@@ -44,11 +46,19 @@ class Rollout:
 
 
 def start_rollout(
-    transaction: Transaction, now_ms: int, actor: str, release: str, group: str, settings: RolloutSettings
+    transaction: Transaction,
+    now_ms: int,
+    actor: str,
+    release: str,
+    group: str,
+    settings: RolloutSettings,
+    *,
+    while_rolling_back: bool = False,
 ) -> int:
-    """Start a rollout and return its number. The engine chooses devices later. Raises ``UsageError`` if there is no
-    such release or group, if no device of the group has a board of the release, or if the group has a rollout that has
-    not ended."""
+    """Start a rollout and return its number. The engine chooses devices later. With ``while_rolling_back``, devices
+    that an earlier rollout still returns go to the new release instead. Raises ``UsageError`` if there is no such
+    release or group, if no device of the group has a board of the release, or if the group has a rollout that has not
+    ended."""
     if transaction.query_one("SELECT release FROM releases WHERE release = ?", (release,)) is None:
         known = [
             row[0]
@@ -84,6 +94,8 @@ def start_rollout(
             f"The group '{group}' has the rollout {active[0]} of {active[1]}, which is {active[2]}.",
             f"Wait for its end, or stop it: `arenite fleet rollout abort {active[0]}`.",
         )
+    if not while_rolling_back:
+        _require_no_roll_back(transaction, group)
     rollout: int = transaction.value(
         "INSERT INTO rollouts (release, group_name, state, wave, created_ms, wave_started_ms, soak_started_ms,"
         " settings, reason) VALUES (?, ?, 'running', 0, ?, ?, 0, ?, '') RETURNING id",
@@ -201,6 +213,22 @@ def _rollout(row: tuple[Any, ...]) -> Rollout:
         soak_started_ms,
         settings_from_json(json.loads(settings)),
         reason,
+    )
+
+
+def _require_no_roll_back(transaction: Transaction, group: str) -> None:
+    """Raise ``UsageError`` if a rollout of the group is rolling back."""
+    row = transaction.query_one(
+        "SELECT id, release FROM rollouts WHERE group_name = ? AND state = 'rolling_back' ORDER BY id DESC LIMIT 1",
+        (group,),
+    )
+    if row is None:
+        return
+    waiting = device_states(transaction, row[0])["returning"]
+    raise UsageError(
+        f"The group '{group}' has the rollout {row[0]} of {row[1]}, which is rolling back: {waiting}"
+        f" {'device has' if waiting == 1 else 'devices have'} not returned yet.",
+        "Wait for its end. If they will not come back, add --while-rolling-back: they then go to the new release.",
     )
 
 

@@ -60,14 +60,14 @@ class SqliteDatabase(Database):
             self._connection.close()
             self._connection = None
 
-    def _begin(self) -> Transaction:
+    def _begin(self, *, is_reading: bool) -> Transaction:
         if self._connection is None:
             # The program begins and ends transactions itself (isolation_level None).
             self._connection = sqlite3.connect(self._path, _LOCK_TIMEOUT_S, isolation_level=None)
             self._connection.execute("PRAGMA journal_mode=WAL")
             # An acknowledged event must survive a power cut, so each commit waits for the disk.
             self._connection.execute(f"PRAGMA synchronous={'FULL' if self._is_durable else 'OFF'}")
-        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.execute("BEGIN" if is_reading else "BEGIN IMMEDIATE")
         return _SqliteTransaction(self._connection)
 
     def _end(self, sql: str) -> None:

@@ -48,11 +48,14 @@ def _existing_ports() -> list[str]:
 class SerialTransport:
     """A serial port opened by pyserial. As a context manager, it closes the port at the end."""
 
-    def __init__(self, port: str, baud: int = 115200) -> None:
-        """Open ``port``. Raises DeviceError if it is missing, busy or forbidden."""
+    def __init__(self, port: str, baud: int = 115200, *, is_exclusive: bool = False) -> None:
+        """Open ``port``. With ``is_exclusive``, lock it against other programs that lock it too, until it is closed.
+        Raises DeviceError if it is missing, locked, busy or forbidden."""
         self.port = port
         try:
-            self._serial = serial.Serial(port, baud, timeout=0, write_timeout=10)
+            self._serial = serial.Serial(
+                port, baud, timeout=0, write_timeout=10, exclusive=True if is_exclusive else None
+            )
         except (serial.SerialException, OSError, ValueError) as error:
             raise self._open_error(error) from error
 
@@ -65,6 +68,11 @@ class SerialTransport:
                 else "No board is connected. Connect it, or use a qemu_* board."
             )
             return DeviceError(f"There is no serial port {self.port}.", hint)
+        if getattr(error, "errno", None) in (errno.EAGAIN, errno.EWOULDBLOCK):
+            return DeviceError(
+                f"Another program uses the serial port {self.port}.",
+                "Wait until an `arenite update push` has ended, or stop the `arenite gateway`.",
+            )
         if isinstance(getattr(error, "errno", None), int) and error.errno == errno.EACCES:  # type: ignore[attr-defined]
             return DeviceError(
                 f"No permission to open {self.port}.", "Add yourself to the group 'dialout' and log in again."

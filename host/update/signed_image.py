@@ -11,7 +11,7 @@ from importlib import util
 from pathlib import Path
 from typing import Literal
 
-from arenite.errors import DoesNotFitError, ToolError, UsageError
+from arenite.errors import AreniteError, DoesNotFitError, ToolError, UsageError
 from arenite.host.update.keys import (
     INSTALL,
     MAX_SIGNATURE_BYTES,
@@ -36,6 +36,12 @@ _PROTECTED_BYTES, _ABI_TLV_BYTES, _UNPROTECTED_BYTES = 4 + 8 + 5, 4 + ABI_BYTES,
 _MCUBOOT_TRAILER_BYTES = 1024
 _TIMEOUT_S = 300
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:\+(\d+))?")
+
+
+class ImageNotValidError(AreniteError):
+    """The hash or the signature of an image is wrong."""
+
+    exit_code = 1
 
 
 @dataclass(frozen=True)
@@ -141,16 +147,29 @@ def verify_image(image: Path, key: Path) -> None:
 
     Raises:
         UsageError: The image cannot be read, the key is no Ed25519 or P-256 key, or imgtool is not installed.
-        ToolError: The image is damaged, or was signed with another key.
+        ImageNotValidError: The image is damaged, or was signed with another key.
+        ToolError: imgtool did not end.
     """
     read_public_key(key)
     if not image.is_file():
         raise UsageError(f"There is no image {image}.", "Give the path of a signed image.")
-    _imgtool("verify", f"--key={key}", str(image))
+    if problem := _run_imgtool("verify", f"--key={key}", str(image)):
+        raise ImageNotValidError(
+            f"{image} is not valid: {problem}.", "Check that the image is whole, and that the key is its own."
+        )
 
 
 def _imgtool(*arguments: str) -> None:
-    """Run imgtool in a process of its own, because it prints to standard output."""
+    """Run imgtool. Raises ``UsageError`` or ``ToolError``."""
+    if problem := _run_imgtool(*arguments):
+        raise ToolError(
+            f"imgtool {arguments[0]} failed: {problem}.", "Check the image, its key and its slot."
+        )
+
+
+def _run_imgtool(*arguments: str) -> str:
+    """Run imgtool in a process of its own, because it prints to standard output. Return what it says if it fails, and
+    an empty text if it does not. Raises ``UsageError`` or ``ToolError``."""
     if util.find_spec("imgtool") is None:
         raise UsageError("Update images need MCUboot's imgtool.", INSTALL)
     command = [sys.executable, "-m", "imgtool.main", *arguments]
@@ -160,12 +179,10 @@ def _imgtool(*arguments: str) -> None:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ToolError(f"imgtool did not end: {error}.", "Try again.") from error
-    if result.returncode != 0:
-        lines = (result.stderr.strip() or result.stdout.strip() or "it printed no message").splitlines()
-        raise ToolError(
-            f"imgtool {arguments[0]} failed: {lines[-1].rstrip('.')}.",
-            "Check the image, its key and its slot.",
-        )
+    if result.returncode == 0:
+        return ""
+    lines = (result.stderr.strip() or result.stdout.strip() or "it printed no message").splitlines()
+    return lines[-1].rstrip(".")
 
 
 def _check_range(name: str, value: int, lowest: int, highest: int) -> None:

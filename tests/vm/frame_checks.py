@@ -39,7 +39,7 @@ def rgb(frame: Frame) -> np.ndarray:
     return picture[:, :, ::-1] if f.pixels in ("bgr", "bgra") else picture
 
 
-def take(source: V4l2Camera | ReconnectingSource, count: int = 1, timeout_s: float = 5.0) -> Frame:
+def take(source: V4l2Camera | ReconnectingSource, count: int = 1, timeout_s: float = 60.0) -> Frame:
     """Read ``count`` frames, release all but the last frame, and return the last frame."""
     while True:
         frame = source.read(timeout_s)

@@ -9,6 +9,7 @@ verified metadata is kept in the cache, so that older metadata is refused later.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -57,6 +58,8 @@ class ModelRepository:
             _url(location) + "/targets/" if targets_location is None else _url(targets_location)
         )
         self._root = read_file(trusted_root, _MAX_ROOT_BYTES)
+        if not _is_root(self._root):
+            raise _no_root(trusted_root)
         self._root_path = trusted_root
         self.cache = cache_of(self._root) if cache is None else cache
         self._updater: Updater | None = None
@@ -157,10 +160,7 @@ class ModelRepository:
                 bootstrap=self._root,
             )
         except RepositoryError as error:
-            raise UsageError(
-                f"{self._root_path} is not the root metadata of a repository ({error}).",
-                "Give the file root.json that `arenite update repository init` wrote.",
-            ) from error
+            raise _no_root(self._root_path, f" ({error})") from error
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -191,6 +191,21 @@ def cache_of(root: bytes) -> Path:
     return cache_directory() / "updates" / hashlib.sha256(root).hexdigest()[:32]
 
 
+def _is_root(data: bytes) -> bool:
+    """Return whether ``data`` looks like root metadata. The library tuf checks the rest when it uses the file."""
+    try:
+        return bool(json.loads(data)["signed"]["_type"] == "root")
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
+def _no_root(path: Path, detail: str = "") -> UsageError:
+    return UsageError(
+        f"{path} is not the root metadata of a repository{detail}.",
+        "Give the file root.json that `arenite update repository init` wrote.",
+    )
+
+
 def _url(location: str) -> str:
     """Return the address of a folder or a server, without a slash at its end."""
     if "://" not in location:
@@ -199,6 +214,11 @@ def _url(location: str) -> str:
             raise UsageError(
                 f"There is no folder {location} with a repository.",
                 "Give a folder that `arenite update repository init` made, or an address with https://.",
+            )
+        if not (path / "metadata").is_dir():
+            raise UsageError(
+                f"The folder {location} has no repository: the folder metadata is missing.",
+                "Give a folder that `arenite update repository init` made.",
             )
         return path.as_uri().rstrip("/")
     parts = urlsplit(location)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from arenite.converters.tflite.image import parse_image
-from arenite.errors import ModelError, UsageError
+from arenite.errors import UnsupportedModelError, UsageError
 from arenite.files import write_atomic
 from arenite.host.update.repository.errors import missing_package
 from arenite.host.update.repository.file_reader import read_file
@@ -112,7 +112,7 @@ def add_model(
     ``counter`` is by default one more than that of the version before, and ``min_counter`` is unchanged.
 
     Raises ``UsageError`` for a file that is no model, a counter that does not rise, a version that exists, a key that
-    does not belong to the repository, or a folder without a repository.
+    does not belong to the repository, or a folder without a repository, and ``ModelError`` for a damaged model.
     """
     data = read_file(model, MAX_MODEL_BYTES)
     kind = _kind(model, data)
@@ -266,7 +266,7 @@ def _kind(path: Path, data: bytes) -> str:
         )
     try:
         return "image" if parse_image(data, str(path)).tool else "tflite"
-    except ModelError:
+    except UnsupportedModelError:
         return "tflite"  # a runtime may know operators that Arenite does not
 
 

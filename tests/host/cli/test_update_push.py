@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from arenite.host.link.transport import SerialTransport
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL
 from tests.firmware.update.update_board import DeviceProcess, make_model
 from tests.host.cli.conftest import Arenite
@@ -41,6 +42,14 @@ def test_push_status_and_rollback(arenite: Arenite, device: DeviceProcess, tmp_p
         ("model", 0, "2.0.0"),
         ("model", 1, "1.0.0"),
     ]
+
+
+def test_two_programs_do_not_use_one_port(arenite: Arenite, device: DeviceProcess) -> None:
+    with SerialTransport(device.port, is_exclusive=True):
+        arenite("update", "status", device.port).refused(
+            3, f"Another program uses the serial port {device.port}"
+        )
+    assert arenite("update", "status", device.port).code == 0
 
 
 def test_refusals_and_mistakes_have_their_exit_codes(

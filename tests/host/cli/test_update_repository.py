@@ -12,7 +12,7 @@ pytest.importorskip("tuf", reason="needs tuf: pip install 'arenite[update]'")
 from arenite.host.update.repository.client import ModelRepository, cache_of
 from tests.host.camera.updates.runs import copy_of
 from tests.host.cli.conftest import Arenite
-from tests.host.update.repository.repositories import http_server
+from tests.host.update.repository.repositories import http_server, write_model
 
 PAGE = Path(__file__).parents[3] / "docs" / "camera-updates.md"
 ROLES = ("root", "targets", "online")
@@ -28,12 +28,15 @@ def keys(arenite: Arenite, tmp_path: Path) -> list[str]:
 
 def test_a_model_is_published(arenite: Arenite, keys: list[str], tmp_path: Path) -> None:
     folder, model = tmp_path / "models", tmp_path / "detector.tflite"
-    model.write_bytes(b"\x1c\0\0\0TFL3" + bytes(100))
+    write_model(model)
     repository = ("update", "repository")
     assert "trusted root" in arenite(*repository, "init", folder, *keys).out
     arenite(*repository, "init", folder, *keys).refused(2, "has a repository already")
     add = (*repository, "add", folder, model, "--name", "detector", *keys[1:])
-    assert "detector 1.0.0: tflite, 108 bytes, counter 1" in arenite(*add, "--version", "1.0.0").out
+    assert (
+        f"detector 1.0.0: tflite, {model.stat().st_size:,} bytes, counter 1"
+        in arenite(*add, "--version", "1.0.0").out
+    )
     arenite(*add, "--version", "1.0.0").refused(2, "has detector 1.0.0 already")
     arenite(*add, "--version", "1.1.0", "--counter", "1").refused(2, "is not higher than")
     arenite(*repository, "add", folder, model, "--name", "../x", "--version", "1", *keys[1:]).refused(

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from arenite.errors import DoesNotFitError, ToolError, UsageError
+from arenite.errors import DoesNotFitError, UsageError
 from arenite.host.cli.main import main
-from arenite.host.update.signed_image import ImageProperties, sign_image, verify_image
+from arenite.host.update.signed_image import ImageNotValidError, ImageProperties, sign_image, verify_image
 
 pytest.importorskip("cryptography", reason="needs cryptography: pip install 'arenite[update]'")
 from arenite.host.update.keys import KEY_TYPES, generate_key, key_type_of, read_public_key
@@ -83,10 +83,11 @@ def test_imgtool_verifies_the_image(key: Path, tmp_path: Path) -> None:
     verify_image(image, key.with_name("release.public.pem"))
     verify_image(image, key)
     generate_key(tmp_path / "foreign.pem")
-    with pytest.raises(ToolError, match="imgtool verify failed"):
+    with pytest.raises(ImageNotValidError, match="is not valid") as refused:
         verify_image(image, tmp_path / "foreign.pem")
+    assert refused.value.exit_code == 1
     image.write_bytes(data[:50] + bytes([data[50] ^ 1]) + data[51:])
-    with pytest.raises(ToolError, match="invalid hash"):
+    with pytest.raises(ImageNotValidError, match="invalid hash"):
         verify_image(image, key)
     with pytest.raises(UsageError, match="There is no image"):
         verify_image(tmp_path / "none.bin", key)
@@ -107,7 +108,7 @@ def test_imgtool_verifies_images_with_ecdsa(tmp_path: Path) -> None:
     with pytest.raises(DoesNotFitError, match="1 bytes more"):
         sign_image(b"payload" * 99, MODEL, key, max_bytes - 1)
     generate_key(tmp_path / "foreign.pem", "ecdsa-p256")
-    with pytest.raises(ToolError, match="imgtool verify failed"):
+    with pytest.raises(ImageNotValidError, match="is not valid"):
         verify_image(image, tmp_path / "foreign.pem")
 
 

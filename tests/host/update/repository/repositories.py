@@ -21,6 +21,7 @@ from arenite.host.update.repository.publisher import (
     init_repository,
     refresh_repository,
 )
+from tests.host.small_graphs import classifier, save
 
 NO_TUF = "needs tuf: pip install 'arenite[update]'"
 #: A date in the past on which an online signature of seven days is valid no more.
@@ -49,6 +50,12 @@ class Publisher:
 
     def refresh(self, now: datetime | None = None) -> None:
         refresh_repository(self.folder, RoleKeys(online=self.keys.online), Expiry(now=now))
+
+
+def write_model(path: Path, number: int = 0) -> None:
+    """Write a model. Models with other numbers have other bytes, behind the end of the flatbuffer."""
+    save(classifier(), path)
+    path.write_bytes(path.read_bytes() + bytes([number]) * 4000)
 
 
 def client(publisher: Publisher, cache: Path, location: str | None = None) -> ModelRepository:

@@ -13,7 +13,7 @@ from arenite.errors import UsageError
 from arenite.host.update.repository.background_check import BackgroundCheck
 from arenite.host.update.repository.client import ModelRepository
 from arenite.host.update.repository.errors import RepositoryRefused, RepositoryUnavailable
-from tests.host.update.repository.repositories import LONG_AGO, Publisher, client, http_server
+from tests.host.update.repository.repositories import LONG_AGO, Publisher, client, http_server, write_model
 
 
 @pytest.fixture
@@ -23,12 +23,11 @@ def publisher(tmp_path: Path) -> Publisher:
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """Return a file that looks like a TFLite model, which is all that a repository looks at."""
     return model_file(tmp_path / "detector.tflite", 1)
 
 
 def model_file(path: Path, number: int) -> Path:
-    path.write_bytes(b"\x1c\0\0\0TFL3" + bytes([number]) * 5000)
+    write_model(path, number)
     return path
 
 

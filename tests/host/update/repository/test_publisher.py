@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("tuf", reason="needs tuf: pip install 'arenite[update]'")
 from arenite.converters.tflite.image import save_image
-from arenite.errors import UsageError
+from arenite.errors import ModelError, UsageError
 from arenite.host.update.keys import generate_key
 from arenite.host.update.repository.publisher import (
     Expiry,
@@ -19,7 +19,7 @@ from arenite.host.update.repository.publisher import (
     refresh_repository,
 )
 from tests.host.small_graphs import classifier, save
-from tests.host.update.repository.repositories import Publisher
+from tests.host.update.repository.repositories import Publisher, write_model
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def publisher(tmp_path: Path) -> Publisher:
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     path = tmp_path / "detector.tflite"
-    path.write_bytes(b"\x1c\0\0\0TFL3" + bytes(100))
+    write_model(path)
     return path
 
 
@@ -91,6 +91,10 @@ def test_files_that_are_no_models(publisher: Publisher, tmp_path: Path) -> None:
     text = tmp_path / "text.tflite"
     text.write_text("hello")
     with pytest.raises(UsageError, match="is not a model"):
+        publisher.add(text, "1.0.0")
+    save(classifier(), text)
+    text.write_bytes(text.read_bytes()[:-100])
+    with pytest.raises(ModelError, match=r"text\.tflite"):
         publisher.add(text, "1.0.0")
     with pytest.raises(UsageError, match=r"none\.tflite"):
         publisher.add(tmp_path / "none.tflite", "1.0.0")

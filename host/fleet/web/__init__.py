@@ -1,0 +1,1 @@
+"""The web page of a fleet, and its metrics for Prometheus."""

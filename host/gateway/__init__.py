@@ -1,0 +1,1 @@
+"""Connects microcontrollers on serial ports to the broker of a fleet."""

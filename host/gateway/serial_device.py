@@ -1,0 +1,147 @@
+"""Serve one device: run its agent while it answers on its serial port, and wait for it while it does not."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.errors import DeviceError, UsageError
+from arenite.host.fleet.agent import Agent, AgentSettings, DeviceIdentity
+from arenite.host.fleet.agent_connection import AgentConnection
+from arenite.host.fleet.broker_address import BrokerAddress
+from arenite.host.gateway.device_installer import DeviceInstaller
+from arenite.host.link.transport import PortGoneError, SerialTransport, Transport
+from arenite.host.update.device_info import Device, read_device, read_slots
+from arenite.host.update.device_link import DeviceLink
+from arenite.profiles.boards import load_board
+
+#: The times between two looks at a device that answers, and between two tries to reach one that does not.
+_POLL_S, _RETRY_S = 10.0, 2.0
+_WISH_S = 0.2
+_SILENCE_S = 5.0
+
+
+@dataclass(frozen=True)
+class GatewaySettings:
+    broker: BrokerAddress
+    fleet: str
+    state: Path  # folder; each device has a folder of its own in it
+    images: Path | None = None
+    baud: int = 115_200
+    heartbeat_s: int = 900
+
+
+class _StoppedError(DeviceError):
+    """The gateway ends."""
+
+
+class SerialDevice:
+    """A device with the name ``name`` on ``port``. ``report`` is called with a sentence for each change."""
+
+    def __init__(
+        self, name: str, port: str, settings: GatewaySettings, report: Callable[[str], None]
+    ) -> None:
+        self._name, self._port, self._settings = name, port, settings
+        self._report_to = report
+        self._stop = threading.Event()
+        self._is_installing = False
+        self._problem = ""  # that was reported last, since the device answered
+        self._installer: DeviceInstaller | None = None
+        self._connection: AgentConnection | None = None
+        self._connection_stop = threading.Event()
+        self._connection_thread: threading.Thread | None = None
+
+    def run(self, stop: threading.Event) -> None:
+        """Serve the device until ``stop`` is set. Raises ``UsageError`` for a bad state folder or a missing package."""
+        self._stop = stop
+        try:
+            while not stop.is_set():
+                try:
+                    self._serve()
+                except _StoppedError:
+                    return
+                except DeviceError as error:
+                    if error.problem != self._problem:
+                        self._report(error.problem)
+                    self._problem = error.problem
+                self._set_reachable(False)
+                stop.wait(_RETRY_S)
+        finally:
+            self._set_reachable(False)
+            self._connection_stop.set()
+            if self._connection_thread is not None:
+                self._connection_thread.join()
+
+    def _serve(self) -> None:
+        """Serve the device while it answers. Raises ``DeviceError`` when it does not."""
+        link = DeviceLink(self._open, None, self._settings.baud, wait=self._wait_for_port)
+        try:
+            device = read_device(link, _SILENCE_S)
+            if self._installer is None:
+                self._start_agent(link, device)
+            assert self._installer is not None
+            self._installer.count_answer()
+            self._set_reachable(True)
+            self._problem = ""
+            self._report(f"the {device.board} on {self._port} answers.")
+            looked = time.monotonic()
+            while not self._stop.wait(_WISH_S):
+                if self._installer.has_work:
+                    self._install(link)
+                elif time.monotonic() - looked > _POLL_S:
+                    read_device(link, _SILENCE_S)
+                    looked = time.monotonic()
+        finally:
+            link.close()
+
+    def _start_agent(self, link: DeviceLink, device: Device) -> None:
+        folder = self._settings.state / self._name
+        folder.mkdir(parents=True, exist_ok=True)
+        self._installer = DeviceInstaller(
+            folder / "gateway.json", self._settings.images, device, read_slots(link)
+        )
+        try:
+            core = load_board(device.board).core
+        except UsageError:
+            core = "unknown"  # a board of a newer or another Arenite
+        identity = DeviceIdentity(self._settings.fleet, self._name, device.board, core)
+        agent = Agent(identity, folder, self._installer, settings=AgentSettings(self._settings.heartbeat_s))
+        self._connection = AgentConnection(agent, self._settings.broker, self._report)
+        self._connection_thread = threading.Thread(
+            target=self._connection.run, args=(self._connection_stop,), daemon=True
+        )
+        self._connection_thread.start()
+
+    def _install(self, link: DeviceLink) -> None:
+        assert self._installer is not None
+        self._is_installing = True
+        try:
+            self._installer.work(link, self._progress)
+        finally:
+            self._is_installing = False
+        result = self._installer.poll()
+        if result is not None:
+            self._report(f"the release {result.outcome.replace('_', ' ')}. {result.reason}".rstrip())
+
+    def _progress(self, what: str, done: int, total: int) -> None:
+        if self._stop.is_set():
+            raise _StoppedError("The gateway ends.", "Start it again: the upload goes on where it stopped.")
+
+    def _report(self, text: str) -> None:
+        self._report_to(f"{self._name}: {text}")
+
+    def _open(self) -> Transport:
+        return SerialTransport(self._port, self._settings.baud, is_exclusive=True)
+
+    def _wait_for_port(self, seconds: float) -> None:
+        """Wait for a port that is gone. Only an installation waits: otherwise the fleet is told at once."""
+        if self._stop.is_set() or not self._is_installing:
+            raise PortGoneError(f"The serial port {self._port} disappeared.", "Check the cable.")
+        time.sleep(seconds)
+
+    def _set_reachable(self, is_reachable: bool) -> None:
+        if self._connection is not None:
+            self._connection.set_reachable(is_reachable)
