@@ -55,22 +55,6 @@ int ar_boot_save(ar_boot *boot)
     return result != AR_STORE_SAVED;
 }
 
-uint32_t ar_boot_phase(const ar_boot *boot) { return field_read(boot, FIELD_PHASE, 1); }
-
-uint32_t ar_boot_slot(const ar_boot *boot, uint32_t pair)
-{
-    return field_read(boot, FIELD_ACTIVE, 1) >> pair & 1u;
-}
-
-uint32_t ar_boot_outcome(const ar_boot *boot) { return field_read(boot, FIELD_OUTCOME, 1); }
-
-uint32_t ar_boot_reason(const ar_boot *boot) { return field_read(boot, FIELD_REASON, 1); }
-
-uint32_t ar_boot_counter(const ar_boot *boot, uint32_t pair)
-{
-    return field_read(boot, FIELD_MINIMUM + 4 * pair, 4);
-}
-
 static uint32_t all_pairs(const ar_boot *boot) { return (1u << boot->pair_count) - 1; }
 
 /* Checks the images that are in use if the pairs of `changed` use their other slots. Returns 0 if all of them may run

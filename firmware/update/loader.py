@@ -25,8 +25,8 @@ _STACK_BYTES = 4096
 WATCHDOG_MS = 8000
 
 _COMMON_SOURCES = (
-    *("loader.c", "start_loader.c", "slots.c", "slots_check.c"),
-    *("boot_choose.c", "swap.c", "state_store.c"),
+    *("loader.c", "start_loader.c", "loader_table.c", "slots.c", "slots_check.c"),
+    *("boot_choose.c", "boot_state.c", "swap.c", "state_store.c"),
 )
 _FLAGS = (
     *("-std=c99", "-Os", "-fno-tree-coalesce-vars", "-ffreestanding", "-fno-tree-loop-distribute-patterns"),
@@ -69,6 +69,8 @@ def layout_header(board: Board) -> str:
     layout = update_layout(board)
     page = layout.page_bytes
     values = {
+        "LOADER_AT": layout.loader.origin,
+        "LOADER_BYTES": layout.loader.size,
         "PAGE_BYTES": page,
         "UNIT_BYTES": layout.unit_bytes,
         "STATE_AT": layout.state.origin,
@@ -99,9 +101,10 @@ def memory_sources(board: Board) -> tuple[str, ...]:
     return _family(board).sources
 
 
-def build_loader(board: Board, public_key: bytes, folder: Path) -> Loader:
+def build_loader(board: Board, public_key: bytes, folder: Path, *, small: bool = False) -> Loader:
     """Build the boot loader of ``board`` in ``folder``. It accepts images that were signed with the private key of
-    ``public_key``: an Ed25519 key of 32 bytes, or an ECDSA key of 64 bytes.
+    ``public_key``: an Ed25519 key of 32 bytes, or an ECDSA key of 64 bytes. If ``small``, the check of signatures takes
+    less flash memory and more time.
 
     Raises:
         DoesNotFitError: The loader is larger than its area.
@@ -109,7 +112,7 @@ def build_loader(board: Board, public_key: bytes, folder: Path) -> Loader:
             downloaded.
         UsageError: There is no loader for the board, or the key has a wrong length.
     """
-    check = signature_check(public_key)
+    check = signature_check(public_key, small=small)
     family, layout, core = _family(board), update_layout(board), nearest_core(board.core)
     if board.emulator is None:
         raise UsageError(f"There is no boot loader for the real board {board.name} yet.")
@@ -131,7 +134,7 @@ def build_loader(board: Board, public_key: bytes, folder: Path) -> Loader:
     command = [
         *(f"{core.prefix}gcc", *core.architecture, *_FLAGS, *macros, f"-I{folder}"),
         *(*UPDATE.include_flags, *BOARDS.include_flags, *check.flags(library)),
-        *(str(path) for path in (*sources, library / check.library_source)),
+        *(str(path) for path in (*sources, *check.library_paths(library))),
         *(*_LINK_FLAGS, f"-T{script}", "-lgcc", "-o", str(elf)),
     ]
     _run(command, core)

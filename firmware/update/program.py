@@ -28,7 +28,7 @@ PROTOCOL = "update"
 #: The names of the linker's regions for the payloads.
 FIRMWARE_REGION, MODEL_REGION = "FIRMWARE_SLOT", "MODEL_SLOT"
 _SOURCES = (
-    *("update_main.c", "update_glue.c", "self_test.c", "slots.c", "state_store.c", "boot_choose.c", "swap.c"),
+    *("update_main.c", "update_glue.c", "self_test.c", "loader_calls.c", "boot_state.c"),
     *("device.c", "device_image.c", "device_state.c", "device_upload.c", "coded_frames.c", "reed_solomon.c"),
     *(
         "smp_server.c",
@@ -39,7 +39,6 @@ _SOURCES = (
         "smp_statistics.c",
         "cbor.c",
     ),
-    *("sha256.c", "sha2_constants.c"),
 )
 
 _PROGRAM = """\

@@ -4,6 +4,7 @@
 
 #include "device.h"
 #include "health.h"
+#include "loader_functions.h"
 #include "port.h"
 #include "program.h"
 #include "slots.h"
@@ -40,6 +41,10 @@ static void take_text(void *context, uint8_t byte)
 void update_glue_start(void)
 {
     ar_boot memories;
+    if (!loader_has_functions()) {
+        is_broken = 1;
+        return;
+    }
     ar_slots_start(&slots, &memories);
     board.board = PROGRAM_BOARD;
     board.pair_count = memories.pair_count;
@@ -70,7 +75,8 @@ void update_glue_report(void)
     const uint32_t outcome = ar_boot_outcome(&update.boot);
     update_print("update ");
     if (is_broken) {
-        update_print("impossible: the flash memory does not work\n");
+        update_print(loader_has_functions() ? "impossible: the flash memory does not work\n"
+                                            : "impossible: the boot loader is another one\n");
         return;
     }
     if (ar_update_is_trial(&update)) {

@@ -33,6 +33,11 @@ _allow_test_key = click.option(
     is_flag=True,
     help="Accept images with the test key of `arenite update keygen --test`, which everybody has.",
 )
+_small = click.option(
+    "--small",
+    is_flag=True,
+    help="Check Ed25519 signatures with less flash memory and RAM, and more time. It changes nothing for ECDSA.",
+)
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 
 
@@ -47,9 +52,10 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON obj
     metavar="FILE",
     help="File for the boot loader as an ELF. Its bytes for the flash memory are beside it: NAME.bin for NAME.elf.",
 )
+@_small
 @_allow_test_key
 @_json
-def loader(board: str, key: Path, output: Path, allow_test_key: bool, as_json: bool) -> int:
+def loader(board: str, key: Path, output: Path, small: bool, allow_test_key: bool, as_json: bool) -> int:
     """Build the boot loader of a board. It accepts the images that were signed with one key.
 
     Needs the cross compiler, and downloads the library for the arithmetic of the signatures once.
@@ -61,7 +67,7 @@ def loader(board: str, key: Path, output: Path, allow_test_key: bool, as_json: b
             f"{output} is the name of the file beside the ELF.", "Give a name such as loader.elf."
         )
     with temporary_folder("arenite-loader-") as folder:
-        built = _build(profile, public_key, folder)
+        built = _build(profile, public_key, folder, small=small)
         write_atomic(output, built.elf.read_bytes())
         write_atomic(binary, built.binary.read_bytes())
     key_type = key_type_of(public_key)
@@ -154,6 +160,6 @@ def _public_key(key: Path, allow_test_key: bool) -> bytes:
     return read_public_key(key)
 
 
-def _build(board: Board, public_key: bytes, folder: Path) -> Loader:
+def _build(board: Board, public_key: bytes, folder: Path, *, small: bool = False) -> Loader:
     note(f"Building the boot loader of {board.name}")
-    return build_loader(board, public_key, folder)
+    return build_loader(board, public_key, folder, small=small)

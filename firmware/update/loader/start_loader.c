@@ -1,5 +1,6 @@
 /* Start-up of the boot loader on a Cortex-M, and the jump to the firmware. */
 #include "loader.h"
+#include "loader_functions.h"
 #include "start_memory.h"
 #include "update_layout.h"
 
@@ -47,7 +48,9 @@ void loader_run(uint32_t vectors)
 __attribute__((section(".vectors"), used)) static const struct {
     uint32_t *stack;
     void (*handlers[3])(void);
-} vectors = {ar_stack_top, {ar_start, fault, fault}};
+    uint32_t unused[LOADER_TABLE_WORD - 4];
+    const loader_functions *functions;
+} vectors = {ar_stack_top, {ar_start, fault, fault}, {0}, &LOADER_FUNCTIONS};
 #else
 /* A Cortex-M0 takes every vector from the table at address 0, which is the loader's. So the loader passes exceptions on
  * to the firmware's handler. The loader enables no interrupt: all interrupts are the firmware's. A HardFault or NMI is
@@ -93,8 +96,13 @@ static void __attribute__((naked, used)) pass_on_fault(void)
 #define PASS_ON_8 pass_on, pass_on, pass_on, pass_on, pass_on, pass_on, pass_on, pass_on
 __attribute__((section(".vectors"), used)) static const struct {
     uint32_t *stack;
-    void (*handlers[47])(void);
+    void (*handlers[3])(void);
+    uint32_t unused[LOADER_TABLE_WORD - 4];
+    const loader_functions *functions;
+    void (*more[48 - 1 - LOADER_TABLE_WORD])(void);
 } vectors = {ar_stack_top,
-             {ar_start, pass_on_fault, pass_on_fault, 0, 0, 0, 0, 0, 0, 0, pass_on, 0, 0, pass_on, pass_on,
-              PASS_ON_8, PASS_ON_8, PASS_ON_8, PASS_ON_8}};
+             {ar_start, pass_on_fault, pass_on_fault},
+             {0},
+             &LOADER_FUNCTIONS,
+             {0, 0, pass_on, 0, 0, pass_on, pass_on, PASS_ON_8, PASS_ON_8, PASS_ON_8, PASS_ON_8}};
 #endif

@@ -24,6 +24,16 @@ void *memset(void *to, int value, size_t bytes)
     return to;
 }
 
+void *memcpy(void *to, const void *from, size_t bytes);
+void *memcpy(void *to, const void *from, size_t bytes)
+{
+    uint8_t *at = to;
+    for (size_t i = 0; i < bytes; i++) {
+        at[i] = ((const uint8_t *)from)[i];
+    }
+    return to;
+}
+
 static int read_image(void *context, uint32_t at, void *data, uint32_t bytes)
 {
     uint8_t *to = data;

@@ -20,7 +20,7 @@ from arenite.firmware.update.algorithms import CHECKS
 from tests.firmware.state_store.power_cuts import Device
 from tests.firmware.update import updater
 from tests.firmware.update.image_check import ABI, BOARD, MODEL, library_or_skip, public_key, signed
-from tests.firmware.update.updater import MACHINES, SCRIPT, SIZE_FLAGS, write_files
+from tests.firmware.update.updater import MACHINES, SIZE_FLAGS, script, write_files
 
 _STACK_BYTES = 8192
 
@@ -37,12 +37,12 @@ class Footprint:
 def _build(folder: Path, core: str, algorithm: str, image: bytes, *flags: str) -> Path:
     """Build the program with the update image ``image``, and return its ELF."""
     check, library = CHECKS[algorithm], library_or_skip(algorithm)
-    (folder / "link.ld").write_text(SCRIPT.replace("STACK", str(_STACK_BYTES), 1))
+    (folder / "link.ld").write_text(script(_STACK_BYTES))
     files = {"image": image, "abi": ABI}
     files["key"] = public_key(algorithm)
     write_files(folder, files)
     elf = folder / f"{core}{len(flags)}.elf"
-    sources = [Path(__file__).with_name("footprint.c"), folder / "files.S", library / check.library_source]
+    sources = [Path(__file__).with_name("footprint.c"), folder / "files.S", *check.library_paths(library)]
     sources += check.source_paths
     options = [f"-mcpu={core}", "-mthumb", "-Os", "-std=c99", "-ffreestanding", "-Wall", "-Wextra", "-Werror"]
     options += [

@@ -19,7 +19,7 @@ from arenite.firmware.update.algorithms import CHECKS, signature_check
 from arenite.host.update.keys import generate_key, read_public_key
 from arenite.host.update.signed_image import ImageProperties, sign_image
 
-ALGORITHMS = tuple(CHECKS)
+ALGORITHMS = tuple(CHECKS)  # the names of the checks
 STRICT = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wconversion", "-Wshadow")
 BOARD, ABI, MIN_COUNTER, ADDRESS = "nrf52840_dk", bytes(range(32)), 7, 0x8000
 HAS_IMGTOOL = util.find_spec("imgtool") is not None and util.find_spec("cryptography") is not None
@@ -76,16 +76,17 @@ def library_or_skip(algorithm: str) -> Path:
 def compile_host(output: Path, sources: Sequence[Path], *flags: str, algorithm: str = "ed25519") -> None:
     """Compile the check and ``sources`` with warnings as errors. Warnings of the library are not errors."""
     folder, check = library_or_skip(algorithm), CHECKS[algorithm]
-    includes = check.flags(folder)
-    arithmetic = output.with_suffix(".o")
-    sanitizers = [flag for flag in flags if flag.startswith(("-fsanitize", "-fno-sanitize", "-fPIC"))]
     # p256-m multiplies in small parts if it is not told that the computer's multiplication is good enough.
-    options = ["-std=c99", "-O2", "-DMUL64_IS_CONSTANT_TIME", *sanitizers, *includes]
-    command = ["gcc", *options, "-c", str(folder / check.library_source)]
-    subprocess.run([*command, "-o", str(arithmetic)], check=True)
-    own = [*check.source_paths, *sources]
+    includes = ("-DMUL64_IS_CONSTANT_TIME", *check.flags(folder))
+    arithmetic = []
+    sanitizers = [flag for flag in flags if flag.startswith(("-fsanitize", "-fno-sanitize", "-fPIC"))]
+    for source in check.library_paths(folder):
+        arithmetic.append(output.with_suffix(".o"))
+        command = ["gcc", "-std=c99", "-O2", *sanitizers, *includes, "-c", str(source)]
+        subprocess.run([*command, "-o", str(arithmetic[-1])], check=True)
+    own = [*check.source_paths, *sources, *arithmetic]
     command = ["gcc", *STRICT, *flags, *check.defines, *UPDATE.include_flags, *includes]
-    subprocess.run([*command, *map(str, own), str(arithmetic), "-o", str(output)], check=True)
+    subprocess.run([*command, *map(str, own), "-o", str(output)], check=True)
 
 
 @cache
@@ -110,9 +111,11 @@ class Rules:
     kind: int = 2
 
 
-def check(slot: bytes, rules: Rules, fail_read: int = -1) -> tuple[int, Image, list[tuple[int, int]]]:
-    """Return the result of ``ar_image_check``, the image, and offset and length of each read. Read ``fail_read``
-    fails."""
+def check(
+    slot: bytes, rules: Rules, fail_read: int = -1, algorithm: str | None = None
+) -> tuple[int, Image, list[tuple[int, int]]]:
+    """Return the result of ``ar_image_check``, the image, and offset and length of each read. Read ``fail_read`` fails.
+    ``algorithm`` is the check, by default the first one for the public key."""
     reads: list[tuple[int, int]] = []
 
     def read(_: int, at: int, data: int, count: int) -> int:
@@ -128,15 +131,16 @@ def check(slot: bytes, rules: Rules, fail_read: int = -1) -> tuple[int, Image, l
         rules.public_key, rules.board.encode(), rules.abi, rules.address, rules.min_counter, rules.kind
     )
     image = Image()
-    c_library = library(signature_check(rules.public_key).algorithm)
+    c_library = library(algorithm or signature_check(rules.public_key).name)
     result = c_library.ar_image_check(ctypes.byref(flash), ctypes.byref(c_rules), ctypes.byref(image))
     return result, image, reads
 
 
 @cache
 def keys(algorithm: str = "ed25519") -> tuple[Path, Path]:
-    """Return the files of two private keys: that of the devices, and a foreign one."""
-    folder = Path(_KEY_FOLDER.name)
+    """Return the files of two private keys: that of the devices, and a foreign one. ``algorithm`` is the name of a
+    check; all checks of one algorithm have the same keys."""
+    folder, algorithm = Path(_KEY_FOLDER.name), CHECKS[algorithm].algorithm
     own, foreign = (folder / f"{algorithm}.{name}.pem" for name in ("own", "foreign"))
     for path in (own, foreign):
         if not path.exists():  # the cache takes keys() and keys("ed25519") for different calls
@@ -164,7 +168,7 @@ def signed(
 
 def refused_images(algorithm: str = "ed25519") -> dict[str, bytes]:
     """Return images that are signed and whole, but that the device must refuse, by name."""
-    (other,) = set(ALGORITHMS) - {algorithm}
+    other = next(name for name in ALGORITHMS if CHECKS[name].algorithm != CHECKS[algorithm].algorithm)
 
     def image(properties: ImageProperties, *, foreign: bool = False) -> bytes:
         return signed(properties, foreign=foreign, algorithm=algorithm)

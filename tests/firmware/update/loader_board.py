@@ -49,7 +49,7 @@ def build_program(board: Board, folder: Path, number: int, *macros: str, source:
     elf, binary = folder / f"program{number}.elf", folder / f"program{number}.bin"
     flash_driver = "flash_nrf.c" if board.emulator.family == "nrf51" else "flash_ram.c"
     sources = [source, *map(BOARDS.path, (core.start, *family.sources, *core.helpers))]
-    names = ("slots.c", "boot_choose.c", "swap.c", "state_store.c", flash_driver)
+    names = ("slots.c", "boot_choose.c", "boot_state.c", "swap.c", "state_store.c", flash_driver)
     sources += [UPDATE.path(name) for name in names]
     defines = [*family.defines, f"PROGRAM_NUMBER={number}", "AR_HEALTH", *macros]
     if family.watchdog_ms:

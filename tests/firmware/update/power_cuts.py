@@ -61,7 +61,7 @@ def combinations() -> list[tuple[int, int]]:
 
 def build(folder: Path, *flags: str, changes: Mapping[str, tuple[str, str]] | None = None) -> Path:
     """Compile the model. ``changes`` replaces a text, once, in sources of updates; each must contain it."""
-    sources = {name: UPDATE.path(name).read_text() for name in ("boot_choose.c", "swap.c")}
+    sources = {name: UPDATE.path(name).read_text() for name in ("boot_choose.c", "boot_state.c", "swap.c")}
     for name, (old, new) in (changes or {}).items():
         assert sources[name].count(old) == 1, f"{name} does not contain {old!r} once"
         sources[name] = sources[name].replace(old, new)

@@ -21,7 +21,7 @@ PARTS = {
     "protocol": ("smp", "cbor"),
     "forward error correction": ("coded_frames", "reed_solomon"),
     "device": ("device",),
-    "installation": ("boot_choose", "swap", "state_store"),
+    "installation": ("boot_choose", "boot_state", "swap", "state_store"),
     "SHA-256": ("sha256", "sha2_constants"),
 }
 #: The structures of the parts.

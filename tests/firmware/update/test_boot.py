@@ -112,6 +112,6 @@ def test_the_model_finds_a_mistake(mistake: str, tmp_path: Path) -> None:
 def test_it_compiles_for_cores(core: str, tmp_path: Path) -> None:
     strict = ("-std=c99", "-ffreestanding", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wconversion")
     include = f"-I{STATE_STORE.path('flash.h').parent}"
-    for name in ("boot_choose.c", "swap.c"):
+    for name in ("boot_choose.c", "boot_state.c", "swap.c"):
         target = ("arm-none-eabi-gcc", f"-mcpu={core}", "-mthumb", "-Os", *strict, include)
         subprocess.run([*target, "-c", str(UPDATE.path(name)), "-o", str(tmp_path / "o")], check=True)

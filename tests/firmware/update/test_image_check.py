@@ -32,7 +32,7 @@ from tests.firmware.update.image_check import (
 )
 
 pytestmark = pytest.mark.skipif(not HAS_IMGTOOL, reason=NO_IMGTOOL)
-TLV_SIGNATURE = {"ed25519": 0x24, "ecdsa-p256": 0x22}
+TLV_SIGNATURE = {"ed25519": 0x24, "ed25519-small": 0x24, "ecdsa-p256": 0x22}
 _algorithm = ALGORITHMS[0]
 
 
@@ -54,7 +54,7 @@ def public_key() -> bytes:
 
 def result_of(slot: bytes, **changes: Any) -> str:
     """Return the name of the result for a slot of a model."""
-    result, image, _ = check(slot, replace(Rules(public_key()), **changes))
+    result, image, _ = check(slot, replace(Rules(public_key()), **changes), algorithm=_algorithm)
     assert result == 0 or bytes(image) == bytes(len(bytes(image))), "a refused image must leave no traces"
     return REASONS[result][0]
 
@@ -102,7 +102,7 @@ def areas_of(image: bytes) -> tuple[list[tuple[int, bytes]], list[tuple[int, byt
 
 def test_a_model_is_accepted_with_all_its_properties() -> None:
     data = signed(MODEL)
-    result, image, reads = check(data + b"\xff" * 50, Rules(public_key()))
+    result, image, reads = check(data + b"\xff" * 50, Rules(public_key()), algorithm=_algorithm)
     assert REASONS[result][0] == "OK"
     assert (image.bytes, image.header_bytes, image.payload_bytes) == (len(data), 32, 300)
     assert (image.counter, image.kind, bytes(image.abi)) == (4294967295, 2, ABI)
@@ -243,9 +243,9 @@ def test_lengths_in_the_areas() -> None:
 
 def test_a_read_that_fails_is_told() -> None:
     image = signed(MODEL)
-    _, _, reads = check(image, Rules(public_key()))
+    _, _, reads = check(image, Rules(public_key()), algorithm=_algorithm)
     for k in range(len(reads)):
-        result, _, _ = check(image, Rules(public_key()), fail_read=k)
+        result, _, _ = check(image, Rules(public_key()), fail_read=k, algorithm=_algorithm)
         assert REASONS[result][0] == "READ"
 
 

@@ -104,6 +104,21 @@ def test_loader_with_an_ecdsa_key_takes_only_images_that_it_signs(setup: Setup) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setup", BOARDS, indirect=True)
+def test_small_loader_takes_the_same_images(setup: Setup) -> None:
+    library_or_skip("ed25519-small")
+    loader = build_loader(setup.board, public_key(), setup.folder / "small", small=True)
+    assert loader.bytes < setup.loader.bytes - 5000
+    foreign = sign_images(setup.board, setup.payloads[1], 22, foreign=True)
+    with run_board(setup.board, loader.elf, setup.flash(setup.old, setup.new)) as board:
+        assert board.line() == says(1, 11, _STEADY, _NO_UPDATE)
+        assert board.install() == says(2, 22, _TRIAL, _NO_UPDATE)
+    with run_board(setup.board, loader.elf, setup.flash(setup.old, foreign)) as board:
+        assert board.line() == says(1, 11, _STEADY, _NO_UPDATE)
+        assert board.install() == says(1, 11, _STEADY, _REFUSED, _KEY)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setup", BOARDS, indirect=True)
 def test_images_that_do_not_confirm_themselves_are_put_back(setup: Setup) -> None:
     with run_board(setup.board, setup.loader.elf, setup.flash(setup.old, setup.new)) as board:
         assert board.line() == says(1, 11, _STEADY, _NO_UPDATE)

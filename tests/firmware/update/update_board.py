@@ -65,7 +65,7 @@ class _Geometry(ctypes.Structure):
 
 
 def _sources() -> list[Path]:
-    names = ("device", "coded_frames", "reed_solomon", "smp", "cbor", "boot_choose", "swap")
+    names = ("device", "coded_frames", "reed_solomon", "smp", "cbor", "boot_choose", "boot_state", "swap")
     paths = [path for path in UPDATE.paths(".c") if path.name.startswith(names)]
     return [*paths, STATE_STORE.path("state_store.c"), _HERE / "update_board.c", _HERE / "flash_model.c"]
 

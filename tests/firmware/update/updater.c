@@ -1,9 +1,14 @@
 /* Runs the parts of an updater on an emulated core: the boot loader with the check of an image (PARTS is 1), the
- * application's part with a request of a client (2), or both (3). Reports results, bytes of stack and ticks of the check. If
- * PARTS is 0, there is only the scaffold, whose size is subtracted. */
+ * application's part with a request of a client (2), both (3), or the application's part with device.h (4). Reports results,
+ * bytes of stack and ticks of the check. If PARTS is 0, there is only the scaffold, whose size is subtracted.
+ *
+ * If TWO_PROGRAMS is defined, the boot loader has its table of functions. The application calls these functions, and is at
+ * another address; interrupts would be the loader's, so it measures no time. */
 #include "boot.h"
+#include "device.h"
 #include "flash_nrf.h"
 #include "image.h"
+#include "loader_functions.h"
 #include "smp.h"
 #include <stddef.h>
 
@@ -12,8 +17,13 @@ extern uint32_t stack_bottom[], stack_top[];
 void reset(void);
 void tick(void);
 
-__attribute__((section(".vectors"), used)) static void *const VECTORS[16] = {stack_top, (void *)reset,
-                                                                             [15] = (void *)tick};
+#if defined(TWO_PROGRAMS) && PARTS == 1
+#define TABLE ((void *)&LOADER_FUNCTIONS)
+#else
+#define TABLE ((void *)0)
+#endif
+__attribute__((section(".vectors"), used)) static void *const VECTORS[16] = {
+    stack_top, (void *)reset, [LOADER_TABLE_WORD] = TABLE, [15] = (void *)tick};
 
 enum { PAINT = 0x5a5a5a5a, PAGE = 1024, STATE_PAGES = 4, LOOPS = 1000000 };
 
@@ -26,6 +36,12 @@ static volatile uint32_t is_nrf;
 static volatile uint32_t overflows;
 static uint8_t state_pages[STATE_PAGES * PAGE];
 static uint32_t answer_bytes;
+
+#if defined(TWO_PROGRAMS) && PARTS != 1
+enum { MEASURES_TIME = 0 };
+#else
+enum { MEASURES_TIME = 1 };
+#endif
 
 #define SYSTICK ((volatile uint32_t *)0xe000e010)
 void tick(void) { overflows++; }
@@ -146,22 +162,31 @@ const ar_flash SLOTS[4] __attribute__((used)) = {
 };
 
 #if PARTS != 0
-static ar_boot boot;
-
-static void prepare_boot(void)
+static void prepare_boot(ar_boot *boot)
 {
-    boot.pairs[0].slots[0] = &SLOTS[0];
-    boot.pairs[0].slots[1] = &SLOTS[1];
-    boot.pairs[0].scratch = &SLOTS[2];
-    boot.pair_count = 1;
-    boot.state = &SLOTS[3];
-    boot.trials = 1;
+    boot->pairs[0].slots[0] = &SLOTS[0];
+    boot->pairs[0].slots[1] = &SLOTS[1];
+    boot->pairs[0].scratch = &SLOTS[2];
+    boot->pair_count = 1;
+    boot->state = &SLOTS[3];
+    boot->trials = 1;
+#ifdef TWO_PROGRAMS
+    if (is_nrf) {
+        static ar_slots slots;
+        ar_slots_start(&slots, boot);
+    }
+#else
     if (is_nrf) {
         static ar_flash flash;
         ar_flash_nrf(&flash, 0x20000, PAGE, STATE_PAGES);
-        boot.state = &flash;
+        boot->state = &flash;
     }
+#endif
 }
+#endif
+
+#if (PARTS & 3) != 0
+static ar_boot boot;
 #endif
 
 #if (PARTS & 1) != 0
@@ -181,7 +206,7 @@ static int check(void *context, uint32_t pair, uint32_t slot, uint32_t minimum, 
 
 static int __attribute__((noinline)) run_loader(void)
 {
-    prepare_boot();
+    prepare_boot(&boot);
     boot.check = check;
     boot.context = &boot;
     return ar_boot_start(&boot) != 0 ? -1 : ar_boot_choose(&boot);
@@ -199,7 +224,12 @@ static ar_smp smp;
 /* Answers a request, and changes the state in each way. */
 static int __attribute__((noinline)) run_server(void)
 {
-    prepare_boot();
+    prepare_boot(&boot);
+#ifdef TWO_PROGRAMS
+    if (!loader_has_functions()) {
+        return -2;
+    }
+#endif
     if (ar_boot_start(&boot) != 0) {
         return -1;
     }
@@ -218,6 +248,41 @@ static int __attribute__((noinline)) run_server(void)
     }
     refused += (uint32_t)ar_boot_confirm(&boot) + (uint32_t)ar_boot_reject(&boot, 1);
     return (int)(answer_bytes + 1000 * refused + 10000 * ar_boot_phase(&boot));
+}
+#elif (PARTS & 4) != 0
+static ar_update update;
+static ar_update_board board;
+
+/* A function of its own: the memories are not needed when it returns. */
+static int __attribute__((noinline)) start_device(void)
+{
+    ar_boot memories;
+    prepare_boot(&memories);
+    board.board = DEVICE_BOARD;
+    board.pairs[0] = memories.pairs[0];
+    board.pair_count = memories.pair_count;
+    board.state = memories.state;
+    board.put = put;
+    return ar_update_start(&update, &board);
+}
+
+/* Answers a request, and changes the state in each way. */
+static int __attribute__((noinline)) run_server(void)
+{
+    if (!loader_has_functions()) {
+        return -2;
+    }
+    if (start_device() != 0) {
+        return -1;
+    }
+    for (const uint8_t *at = request_start; at < request_end;) {
+        at += ar_update_receive(&update, *at);
+        ar_update_step(&update);
+    }
+    while (ar_update_step(&update) != AR_SMP_IDLE) {
+    }
+    const uint32_t refused = (uint32_t)ar_update_confirm(&update) + (uint32_t)ar_update_reject(&update, 1);
+    return (int)(answer_bytes + 1000 * refused + 10000 * (uint32_t)ar_update_is_trial(&update));
 }
 #else
 static int run_server(void) { return (int)(request_end - request_start) + (int)ACTIONS.unit_bytes; }
@@ -243,7 +308,7 @@ void reset(void)
 {
     SYSTICK[1] = 0xffffff;
     SYSTICK[2] = 0;
-    SYSTICK[0] = 7;
+    SYSTICK[0] = MEASURES_TIME ? 7 : 0;
     uint32_t before = ticks();
     /* Two instructions each. */
     __asm__ volatile(".syntax unified\n mov r3, %0\n1: subs r3, r3, #1\n bne 1b" : : "r"(LOOPS) : "r3", "cc");

@@ -92,3 +92,25 @@ def test_a_model_is_updated_alone_and_a_wrong_one_is_put_back(tmp_path: Path, bo
         device.send("status")
         assert "\nupdate confirmed\n" in device.read_until("self-test 3 samples passed")
         assert "version='1.0.2'" in run_smpmgr(port, "image", "state-read")
+
+
+def test_firmware_runs_without_updates_if_its_loader_has_no_functions_for_it(tmp_path: Path) -> None:
+    from arenite.host.update.keys import generate_key, read_public_key
+
+    for tool in ("arm-none-eabi-gcc", "qemu-system-arm"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+    library_or_skip("ecdsa-p256")
+    board, key = load_board("qemu_mps2_an386"), tmp_path / "release.pem"
+    generate_key(key, "ecdsa-p256")
+    built = build_update(save(classifier(), tmp_path / "model.tflite"), board, UpdateOptions(key, "1.0.0", 1))
+    assert built.firmware is not None
+    loader = build_loader(board, read_public_key(key), tmp_path / "loader").elf
+    magic = (0x4C464E31).to_bytes(4, "little")
+    data = loader.read_bytes()
+    assert data.count(magic) == 1
+    loader.write_bytes(data.replace(magic, bytes(4)))
+    new_flash(board, tmp_path / "flash.bin", built.firmware, built.model)
+    with start_updatable(board, loader, tmp_path / "flash.bin", icount=False) as emulator:
+        report = SlotBoard(emulator.machine.transport).read_until("self-test 3 samples passed")
+    assert "\nupdate impossible: the boot loader is another one\n" in report
