@@ -66,8 +66,11 @@ class ProgramModel:
 
 @dataclass(frozen=True)
 class AgentShape:
-    """What the agent of a fleet counts: the number of classes, up to ``MAX_CLASSES``, or 0 if the first output is not a vector of
-    scores of 8 bits, and whether the first input has 8-bit values."""
+    """What the agent of a fleet counts.
+
+    ``classes`` is the number of classes, up to ``MAX_CLASSES``, or 0 if the first output is not a vector of scores of
+    8 bits. ``has_input``: the first input has 8-bit values.
+    """
 
     classes: int
     has_input: bool

@@ -17,7 +17,11 @@
 extern const ar_model model;
 extern const ar_golden golden;
 
+#ifdef AR_AGENT
 enum { LINE_BYTES = 20 };
+#else
+enum { LINE_BYTES = 16 };
+#endif
 
 static char line[LINE_BYTES];
 static uint32_t line_bytes; /* more than LINE_BYTES - 1: the line is too long */

@@ -23,7 +23,11 @@ _FOLDER = tempfile.TemporaryDirectory(prefix="arenite-agent-")  # removed at the
 def library(classes: int, has_input: bool, buffer_bytes: int) -> ctypes.CDLL:
     """Return the device for a model with ``classes`` and, with ``has_input``, an input of bytes."""
     path = Path(_FOLDER.name) / f"device-{classes}-{has_input}-{buffer_bytes}.so"
-    sources = [AGENT.path("observations.c"), AGENT.path("device_agent.c"), Path(__file__).with_name("device.c")]
+    sources = [
+        AGENT.path("observations.c"),
+        AGENT.path("device_agent.c"),
+        Path(__file__).with_name("device.c"),
+    ]
     sources += [UPDATE.path(f"{name}.c") for name in _SERVER]
     macros = [f"-DAR_AGENT_CLASSES={classes}", f"-DAR_AGENT_INPUT={int(has_input)}"]
     macros += [f"-DAR_SMP_BUFFER_BYTES={buffer_bytes}"]
@@ -31,7 +35,11 @@ def library(classes: int, has_input: bool, buffer_bytes: int) -> ctypes.CDLL:
     command = ["gcc", *STRICT, *checks, *macros, *AGENT.include_flags, *UPDATE.include_flags]
     subprocess.run([*command, *map(str, sources), "-o", str(path)], check=True)
     loaded = ctypes.CDLL(str(path))
-    loaded.device_ask.argtypes = [ctypes.c_char_p, ctypes.c_uint32, ctypes.POINTER(ctypes.POINTER(ctypes.c_ubyte))]
+    loaded.device_ask.argtypes = [
+        ctypes.c_char_p,
+        ctypes.c_uint32,
+        ctypes.POINTER(ctypes.POINTER(ctypes.c_ubyte)),
+    ]
     return loaded
 
 

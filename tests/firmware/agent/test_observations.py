@@ -31,7 +31,9 @@ _CLASS_NUMBERS = st.sampled_from([1, 5, MAX_CLASSES])
 
 @st.composite
 def inferences(draw: st.DrawFn, classes: int) -> tuple[bytes, int, bytes]:
-    edges = st.binary(min_size=1, max_size=40) | st.sampled_from([b"\x80\x7f", b"\x80" * 9, b"\x7f" * 9, b"\xff\x00"])
+    edges = st.binary(min_size=1, max_size=40) | st.sampled_from(
+        [b"\x80\x7f", b"\x80" * 9, b"\x7f" * 9, b"\xff\x00"]
+    )
     return draw(edges), draw(_LATENCIES), draw(st.binary(min_size=classes, max_size=classes))
 
 
