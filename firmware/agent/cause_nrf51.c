@@ -10,7 +10,7 @@ uint32_t agent_hardware_cause(void)
 {
     const uint32_t bits = RESETREAS;
     RESETREAS = ALL;
-    /* QEMU 7 has not this register, and reads 1 from its address at all times. */
+    /* QEMU 7 does not have this register: it reads 1 from its address at all times. */
     if (RESETREAS != 0) {
         return AR_CAUSE_UNKNOWN;
     }
