@@ -75,7 +75,7 @@ lint: setup
 	    --suppress=shiftTooManyBits:firmware/engine/reduce/softmax_body.h \
 	    --suppress=signConversionCond:firmware/engine/reduce/softmax_body.h \
 	    --inline-suppr $(addprefix -I ,$(sort $(dir $(shell git ls-files 'firmware/**/*.h')))) \
-	    firmware/engine firmware/boards firmware/duty firmware/state_store firmware/update
+	    firmware/engine firmware/boards firmware/agent firmware/duty firmware/state_store firmware/update
 	@cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 --suppress=shiftTooManyBitsSigned \
 	    --suppress=shiftNegativeLHS:converters/anomaly/c/low_rank.c \
 	    $(addprefix -I ,$(sort $(dir $(shell git ls-files 'converters/**/*.h')))) converters/processing/c converters/decision/c \

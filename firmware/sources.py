@@ -16,5 +16,7 @@ BOARDS = SourceTree(Path(__file__).parent / "boards")
 STATE_STORE = SourceTree(Path(__file__).parent / "state_store")
 #: The check of update images. It reads flash memory through the interface of the state store.
 UPDATE = SourceTree(Path(__file__).parent / "update", Path(__file__).parent / "state_store")
+#: The agent of a fleet.
+AGENT = SourceTree(Path(__file__).parent / "agent")
 #: The sensors, serial ports and loops of applications.
 APP = SourceTree(Path(__file__).parent / "app" / "c")

@@ -2,6 +2,7 @@
 #include "boot_record.h"
 #include "device.h"
 #include "device_parts.h"
+#include "smp_groups.h"
 
 /* The group of Arenite, its only command, and the version of the frames of coded_frames.h. */
 enum { GROUP = 64, COMMAND_DEVICE = 0, CODED_VERSION = 1 };
@@ -106,9 +107,10 @@ int device_group(void *context, uint32_t group, uint32_t command, ar_cbor_writer
     const char *board = update->board->board;
     device_image image;
     uint32_t length = 0;
-    if (group != GROUP || command != COMMAND_DEVICE) {
+    if (group != GROUP || command != COMMAND_DEVICE || update->smp.operation != SMP_READ) {
         return AR_SMP_RC(AR_SMP_UNSUPPORTED);
     }
+    ar_cbor_open_map(answer);
     while (board[length]) {
         length++;
     }

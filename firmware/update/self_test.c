@@ -11,7 +11,7 @@ static uint8_t random_byte(uint32_t *state)
     return (uint8_t)(x >> 24);
 }
 
-static void fill_inputs(const ar_model *model, const ar_golden_sample *sample)
+void ar_self_test_fill(const ar_model *model, const ar_golden_sample *sample)
 {
     const uint8_t *from = sample->inputs;
     uint32_t state = sample->seed;
@@ -19,6 +19,18 @@ static void fill_inputs(const ar_model *model, const ar_golden_sample *sample)
         uint8_t *to = model->inputs[i].data;
         for (uint32_t left = model->inputs[i].bytes; left; left--) {
             *to++ = from ? *from++ : random_byte(&state);
+        }
+    }
+}
+
+void ar_self_test_run(const ar_model *model, void (*alive)(void))
+{
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        if (alive) {
+            alive();
+        }
+        if (model->layers[i]) {
+            model->layers[i]();
         }
     }
 }
@@ -74,15 +86,8 @@ uint32_t ar_self_test(const ar_model *model, const ar_golden *golden, void (*ali
     write_guards(model);
     for (uint32_t k = 0; k < golden->count && result == AR_SELF_TEST_PASSED; k++) {
         reset_state(model);
-        fill_inputs(model, &golden->samples[k]);
-        for (uint32_t i = 0; i < model->layer_count; i++) {
-            if (alive) {
-                alive();
-            }
-            if (model->layers[i]) {
-                model->layers[i]();
-            }
-        }
+        ar_self_test_fill(model, &golden->samples[k]);
+        ar_self_test_run(model, alive);
         if (!has_guards(model)) {
             result = AR_SELF_TEST_ARENA;
         } else if (outputs_crc(model) != golden->samples[k].crc) {

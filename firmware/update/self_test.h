@@ -26,4 +26,8 @@ enum { AR_GOLDEN_MAX = 200 };
  * AR_SELF_TEST_ARENA: a layer wrote beyond the arena. The model's state is reset before and after the samples. */
 uint32_t ar_self_test(const ar_model *model, const ar_golden *golden, void (*alive)(void));
 
+/* The parts of a test of one sample: write its inputs, and run the layers. */
+void ar_self_test_fill(const ar_model *model, const ar_golden_sample *sample);
+void ar_self_test_run(const ar_model *model, void (*alive)(void));
+
 #endif

@@ -131,8 +131,8 @@ typedef struct {
 
     uint32_t unit_bytes; /* that the flash memory programs together: a power of two up to AR_SMP_MAX_UNIT */
 
-    /* Answers a command that reads something from another group: adds names and values to the answer, which is an open
-     * map. May be 0. */
+    /* Answers a request of another group: reads its fields, if it has any, and then opens the map of the answer, which is
+     * written over the request, and adds names and values. The library closes the map. May be 0. */
     int (*group)(void *context, uint32_t group, uint32_t command, ar_cbor_writer *answer);
 } ar_smp_actions;
 

@@ -73,11 +73,9 @@ static int handle(ar_smp *smp, ar_cbor_writer *answer)
     case SMP_GROUP_STATISTICS:
         return ar_smp_statistics_group(smp, answer);
     default:
-        if (smp->operation != SMP_READ || !smp->actions->group) {
-            return AR_SMP_RC(AR_SMP_UNSUPPORTED);
-        }
-        ar_cbor_open_map(answer);
-        return smp->actions->group(smp->actions->context, smp->group, smp->command, answer);
+        return smp->actions->group
+                   ? smp->actions->group(smp->actions->context, smp->group, smp->command, answer)
+                   : AR_SMP_RC(AR_SMP_UNSUPPORTED);
     }
 }
 

@@ -8,6 +8,9 @@
 #include "port.h"
 #include "program.h"
 #include "slots.h"
+#ifdef AR_AGENT
+#include "agent_glue.h"
+#endif
 
 static ar_slots slots;
 static ar_update_board board;
@@ -15,7 +18,13 @@ static ar_update update;
 static uint8_t is_broken; /* 1: the memories do not work, and every byte is text */
 
 /* The ports call these functions of health.h. */
-void health_alive(void) { port_watchdog_feed(); }
+void health_alive(void)
+{
+    port_watchdog_feed();
+#ifdef AR_AGENT
+    agent_glue_tick();
+#endif
+}
 
 void health_trapped(uint32_t code, uint32_t pc, uint32_t address, uint32_t trap)
 {
@@ -55,6 +64,9 @@ void update_glue_start(void)
     board.put = put;
     board.text = take_text;
     is_broken = (uint8_t)(ar_update_start(&update, &board) != 0);
+#ifdef AR_AGENT
+    agent_glue_connect(&update);
+#endif
 }
 
 void update_glue_judge(uint32_t result)

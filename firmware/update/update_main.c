@@ -1,6 +1,7 @@
 /* A program that runs one model and takes updates of itself and of the model. After its start it tests the model, and
  * confirms or rejects the images. Then it answers on the serial port. A line `status` asks for its report, a line `test`
- * for another self-test.
+ * for another self-test. With the agent of a fleet (AR_AGENT), a line `infer NUMBER` runs an inference, which the agent
+ * counts.
  *
  * This file includes no header that is generated from the model: its code must be the same for another model of the same
  * graph, whose constants are in the slot of the model. */
@@ -9,11 +10,18 @@
 #include "program.h"
 #include "self_test.h"
 #include "update_glue.h"
+#ifdef AR_AGENT
+#include "agent_glue.h"
+#endif
 
 extern const ar_model model;
 extern const ar_golden golden;
 
+#ifdef AR_AGENT
+enum { LINE_BYTES = 20 };
+#else
 enum { LINE_BYTES = 16 };
+#endif
 
 static char line[LINE_BYTES];
 static uint32_t line_bytes; /* more than LINE_BYTES - 1: the line is too long */
@@ -78,6 +86,37 @@ static uint32_t is_line(const char *text)
     return text[i] == line[i];
 }
 
+#ifdef AR_AGENT
+#define COMMANDS "status, test or infer NUMBER"
+
+/* Runs an inference if the line is `infer NUMBER`. Returns 0 if it is not. */
+static uint32_t infer(void)
+{
+    static const char command[] = "infer ";
+    uint32_t at = 0, number = 0;
+    for (; command[at]; at++) {
+        if (line[at] != command[at]) {
+            return 0;
+        }
+    }
+    do {
+        const uint32_t digit = (uint32_t)(line[at] - '0');
+        if (digit > 9 || number > (UINT32_MAX - digit) / 10) {
+            return 0;
+        }
+        number = 10 * number + digit;
+    } while (line[++at]);
+    update_print("inference ");
+    update_print_number(agent_glue_infer(&model, &golden, number));
+    update_print(" us\n");
+    return 1;
+}
+#else
+#define COMMANDS "status or test"
+
+static uint32_t infer(void) { return 0; }
+#endif
+
 /* Takes a byte of text from the serial port. */
 void update_text(uint8_t byte)
 {
@@ -98,14 +137,17 @@ void update_text(uint8_t byte)
     } else if (is_line("test")) {
         test_model();
         report();
-    } else {
-        update_print("unknown command: send status or test\n");
+    } else if (!infer()) {
+        update_print("unknown command: send " COMMANDS "\n");
     }
 }
 
 int main(void)
 {
     port_init();
+#ifdef AR_AGENT
+    agent_glue_start();
+#endif
     update_glue_start();
     test_model();
     report();

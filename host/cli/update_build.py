@@ -45,6 +45,11 @@ from arenite.profiles.boards import load_board
     type=click.Choice(OPTIMISE_MODES),
     help="Goal of the code generator. Without this option, it is the fastest one that fits.",
 )
+@click.option(
+    "--agent",
+    is_flag=True,
+    help="Count latencies, classes and statistics of the input on the device, for a fleet (docs/fleet.md).",
+)
 @allow_test_key_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def build(
@@ -57,6 +62,7 @@ def build(
     counter: int,
     golden: Path | None,
     optimise: str | None,
+    agent: bool,
     allow_test_key: bool,
     as_json: bool,
 ) -> int:
@@ -66,7 +72,7 @@ def build(
     firmware: a model with the same ABI can be updated alone. Needs the extra `update`, and the cross compiler.
     """
     profile = load_board(board)
-    options = UpdateOptions(key, version, counter, golden, optimise, model_only, allow_test_key)
+    options = UpdateOptions(key, version, counter, golden, optimise, model_only, allow_test_key, agent)
     images = build_update(model, profile, options, note)
     model_output = output if model_only else output.with_name(f"{output.stem}.model.bin")
     write_atomic(model_output, images.model)

@@ -12,7 +12,7 @@ from arenite.firmware.generator.model_source import model_sources
 from arenite.firmware.update.golden import golden_source
 from arenite.firmware.update.graph_hash import graph_hash
 from arenite.firmware.update.layout import UpdateLayout, update_layout
-from arenite.firmware.update.program import ProgramModel, payload_regions, write_program
+from arenite.firmware.update.program import AgentShape, ProgramModel, payload_regions, write_program
 from arenite.host.bench.build_facts import compiler_of, read_facts
 from arenite.host.build.fit import AUTOMATIC_GOALS, BuildChoice, choose
 from arenite.host.build.options import BuildOptions
@@ -20,6 +20,7 @@ from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.build.project import STACK_MARGIN
 from arenite.host.flash.build import direct_build
 from arenite.host.flash.elf_image import Program, read_program
+from arenite.host.update.agent_shape import agent_shape
 from arenite.host.update.golden_samples import golden_samples
 from arenite.host.update.keys import key_type_of, read_public_key, refuse_test_key, require_private_key
 from arenite.host.update.signed_image import ABI_BYTES, ImageProperties, sign_image
@@ -43,6 +44,7 @@ class UpdateOptions:
         optimise: the goal of the code generator. None: the first goal with which the images fit.
         model_only: sign no firmware.
         allow_test_key: sign with the test key, which everybody has.
+        agent: put the agent of a fleet into the firmware.
     """
 
     key: Path
@@ -52,6 +54,7 @@ class UpdateOptions:
     optimise: str | None = None
     model_only: bool = False
     allow_test_key: bool = False
+    agent: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,8 @@ def build_update(
     ]
     regions = payload_regions(layout, *ends)
     goals = AUTOMATIC_GOALS if options.optimise is None else (options.optimise,)
-    linked = _build_first(prepared, board, layout, goals, sources, regions, on_start)
+    agent = agent_shape(prepared.model) if options.agent else None
+    linked = _build_first(prepared, board, layout, goals, sources, regions, agent, on_start)
     payload, constants = (_bytes_in(linked.program, region) for region in regions)
     abi = hashlib.sha256(payload).digest()
     firmware, weights = _properties(board, layout, options, abi)
@@ -151,6 +155,7 @@ def _build_first(
     goals: Sequence[str],
     sources: Mapping[str, str],
     regions: tuple[MemoryRegion, MemoryRegion],
+    agent: AgentShape | None,
     on_start: Callable[[str], None],
 ) -> _Linked:
     """Return the linked program with the first goal that fits. ``sources`` are further C files with
@@ -159,7 +164,7 @@ def _build_first(
         # A second core or a second memory would put a part of the model elsewhere.
         choice = choose(prepared, replace(board, ram=board.ram[:1]), BuildOptions(optimise=goal, cores=1))
         try:
-            return _build(choice, board, layout, sources, regions, on_start)
+            return _build(choice, board, layout, sources, regions, agent, on_start)
         except DoesNotFitError:
             if goal == goals[-1]:
                 raise
@@ -172,6 +177,7 @@ def _build(
     layout: UpdateLayout,
     sources: Mapping[str, str],
     regions: tuple[MemoryRegion, MemoryRegion],
+    agent: AgentShape | None,
     on_start: Callable[[str], None],
 ) -> _Linked:
     """Return the linked program. Raises ``DoesNotFitError`` with the numbers of missing bytes."""
@@ -186,7 +192,12 @@ def _build(
     )
     stack_bytes = max(choice.verdict.needs.stack + STACK_MARGIN, MIN_STACK_BYTES)
     with temporary_folder("arenite-update-") as folder:
-        write_program(folder, model, board, regions, optimise=choice.optimise, stack_bytes=stack_bytes)
+        write_program(
+            *(folder, model, board, regions),
+            optimise=choice.optimise,
+            stack_bytes=stack_bytes,
+            agent=agent,
+        )
         on_start(f"Building {name} for {board.name}, --optimise {choice.optimise}")
         try:
             elf = direct_build(folder)

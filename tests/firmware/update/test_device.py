@@ -13,7 +13,7 @@ from arenite.host.update.device_info import read_device, read_slots
 from arenite.host.update.device_link import DeviceLink
 from arenite.host.update.image_file import read_image
 from arenite.host.update.push import push
-from arenite.host.update.smp_message import GROUP_IMAGE, GROUP_STATISTICS, READ, WRITE
+from arenite.host.update.smp_message import GROUP_ARENITE, GROUP_IMAGE, GROUP_STATISTICS, READ, WRITE
 from arenite.host.update.upload import Upload
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL
 from tests.firmware.update.smp_device import run_smpmgr
@@ -156,6 +156,16 @@ def test_a_file_that_the_slot_names_but_does_not_have_is_sent_again(tmp_path: Pa
         result = push(link_of(board), [read_image(paths[number])])
         assert result.outcome in ("confirmed", "current")
         assert board.slot(1, 0)[: len(paths[number].read_bytes())] == paths[number].read_bytes()
+    board.close()
+
+
+def test_a_device_without_the_agent_of_a_fleet_says_so() -> None:
+    board = small_board(MEMORIES[0])
+    board.start()
+    link = link_of(board)
+    for operation, command in ((READ, 1), (READ, 2), (WRITE, 3), (WRITE, 0)):
+        assert link.request(operation, GROUP_ARENITE, command, {"id": 0, "seq": 1}).error == 8
+    assert read_device(link).board
     board.close()
 
 
