@@ -1,4 +1,4 @@
-"""The drivers of the flash memories of three families of STM32 keep the last record through a power cut in every
+"""The drivers of the flash memories of four families of STM32 keep the last record through a power cut in every
 operation, on a model of the controllers that enforces their rules."""
 
 from __future__ import annotations
@@ -15,12 +15,39 @@ from arenite.firmware.sources import APP, STATE_STORE
 from tests.firmware.app.vendor_headers import HEADERS
 
 _MODEL = Path(__file__).with_name("stm32")
-#: Family: bytes of a page, pages and the address of the first one.
+#: A family with a text that tells its memories apart: bytes of a page, pages and the address of the first one. A memory
+#: in two banks has the last two pages of the first one and the first page of the second one.
 GEOMETRIES = {
     "l4": (2048, 3, 0x080FE800),
+    "l4 two banks": (2048, 3, 0x0807F000),
+    "g0": (2048, 3, 0x0807E800),
+    "g0 two banks": (2048, 3, 0x0803F000),
     "f4": (131072, 2, 0x08040000),
+    "f4 small": (16384, 2, 0x08008000),
     "h7": (131072, 2, 0x081C0000),
+    "h7 first bank": (131072, 2, 0x08020000),
 }
+#: The files of applications for these memories; the other ones are of updates.
+_APPLICATIONS = ("l4", "f4", "h7")
+_UPDATES = """
+#include "app_learning.h"
+#include "arenite/flash_stm32.h"
+#include "learning.h"
+{nmi}
+uint32_t learning_flash(ar_flash *flash)
+{{
+    ar_flash_stm32{family}(flash, APP_FLASH_ADDRESS, {page}APP_FLASH_PAGES);
+    return 1;
+}}
+"""
+_NMI = """
+void NMI_Handler(void);
+void NMI_Handler(void)
+{{
+    while (!ar_flash_stm32{family}_nmi()) {{
+    }}
+}}
+"""
 #: Chip, family and core of the device headers.
 _CHIPS = [
     ("STM32L475xx", "l4", "cortex-m4"),
@@ -30,25 +57,32 @@ _CHIPS = [
     ("STM32F446xx", "f4", "cortex-m4"),
     ("STM32F407xx", "f4", "cortex-m4"),
     ("STM32H743xx", "h7", "cortex-m7"),
+    ("STM32G0B1xx", "g0", "cortex-m0plus"),
 ]
-#: A mistake in a driver, and what the model says about it.
+#: A memory, a mistake in its driver, and what the model says about it.
 _MISTAKES = [
     (
         "l4",
-        "    __DSB(); /* the reads are complete, */\n",
-        "",
+        "    stm32_barrier(); /* an NMI",
+        "    /* an NMI",
         "an NMI comes after the driver has read its result",
     ),
-    ("l4", "FLASH->KEYR = STM32_FLASH_KEY_2;", "", "written while it is locked"),
-    ("l4", "k += UNIT", "k += UNIT / 2", "programmed twice|not in their order"),
+    ("l4", "KEYR = STM32_FLASH_KEY_2;", "", "written while it is locked"),
+    ("l4", "&SR, SR_BSY", "&SR, 0", "without permission|while an operation runs"),
     ("l4", "number % BANK_PAGES", "0u", "is erased"),
-    ("l4", "(access & ~FLASH_ACR_DCEN) | FLASH_ACR_DCRST", "access", "old data"),
-    ("f4", "operation | FLASH_CR_PSIZE_1", "operation", "another size"),
+    ("l4", "(access & ~(uint32_t)ACR_DCEN) | ACR_DCRST", "access", "old data"),
+    ("g0 two banks", "SECOND_BANK - BANK_PAGES", "0u", "page 128 of bank 2"),
+    ("g0", "bank = CR_BKER", "bank = 0", "of bank 1"),
+    ("g0", "    ECC2R |= ECCD;\n", "", "the NMI comes again"),
+    ("g0", "SR & BUSY) {\n        return 1", "0) {\n        return 1", "while an operation runs"),
+    ("f4", "operation | CR_PSIZE_WORD", "operation", "another size"),
     ("f4", "BEFORE_SECTOR = 4", "BEFORE_SECTOR = 3", "is erased"),
     ("f4", "    wait();\n    return finish", "    return finish", "while an operation runs"),
-    ("h7", "__set_FAULTMASK(1);", "", "a bus fault"),
-    ("h7", "FLASH->SR2 & BUSY) {\n        return 1", "0) {\n        return 1", "while an operation runs"),
+    ("f4 small", "? erase : erase_small", "? erase_small : erase", "bytes is erased"),
+    ("h7", "stm32_mask_faults(1);", "", "a bus fault"),
+    ("h7", "SR(context) & BUSY) {\n        return 1", "0) {\n        return 1", "while an operation runs"),
     ("h7", "i += 4", "i += 8", "not in their order"),
+    ("h7 first bank", ">= BANK_2 ? 0x100u : 0u", ">= BANK_2 ? 0u : 0x100u", "without permission"),
 ]
 
 needs_x86 = pytest.mark.skipif(
@@ -56,24 +90,37 @@ needs_x86 = pytest.mark.skipif(
 )
 
 
-def _write_headers(folder: Path, family: str) -> None:
+def _write_headers(folder: Path, memory: str) -> None:
     """Write the headers of an application that the driver includes."""
-    page, pages, address = GEOMETRIES[family]
+    page, pages, address = GEOMETRIES[memory]
     (folder / "app_learning.h").write_text(
         f"#define APP_FLASH_PAGE {page}u\n#define APP_FLASH_PAGES {pages}u\n#define APP_FLASH_ADDRESS {address:#x}u\n"
     )
     (folder / "arenite").mkdir()
-    for name in ("flash.h", "state_store.h"):
+    for name in ("flash.h", "flash_stm32.h", "state_store.h"):
         (folder / "arenite" / name).write_text(STATE_STORE.read(name))
     (folder / "arenite/decision.h").write_text("typedef struct { int at; } ar_event;\n")
 
 
-def _run(folder: Path, family: str, driver: str, stride: int = 1) -> subprocess.CompletedProcess[str]:
+def _region(memory: str) -> str:
+    """Return the C file that chooses the pages: that of applications, or one for the pages of updates."""
+    if memory in _APPLICATIONS:
+        return APP.read(f"flash_region_stm32{memory}.c")
+    family = memory[:2]
+    nmi = _NMI.format(family=family) if family in ("l4", "g0") else ""
+    return _UPDATES.format(family=family, nmi=nmi, page="APP_FLASH_PAGE, " if family == "f4" else "")
+
+
+def _run(folder: Path, memory: str, driver: str, stride: int = 1) -> subprocess.CompletedProcess[str]:
     """Compile the model with the text of a driver, and cut the power in every operation, or in one of ``stride``."""
-    _write_headers(folder, family)
+    family = memory[:2]
+    _write_headers(folder, memory)
     (folder / "driver.c").write_text(driver)
+    (folder / "region.c").write_text(_region(memory))
     store = STATE_STORE.read("state_store.c").replace('"state_store.h"', '"arenite/state_store.h"')
     (folder / "store.c").write_text(store)
+    for name in ("flash_stm32.h", "flash_stm32_core.h", "flash.h"):
+        (folder / name).write_text(STATE_STORE.read(name))
     command = [
         "gcc",
         "-std=gnu99",
@@ -82,37 +129,38 @@ def _run(folder: Path, family: str, driver: str, stride: int = 1) -> subprocess.
         "-Werror",
         "-O2",
         "-no-pie",
-        f"-DMODEL_{family.upper()}",
+        "-DAR_FLASH_MODEL",
     ]
-    command += [f"-I{folder}", f"-I{_MODEL}", *APP.include_flags, *map(str, sorted(_MODEL.glob("*.c")))]
-    command += [str(folder / name) for name in ("driver.c", "store.c")]
+    command += [f"-DMODEL_{family.upper()}", f"-I{folder}", f"-I{_MODEL}", *APP.include_flags]
+    command += map(str, sorted(_MODEL.glob("*.c")))
+    command += [str(folder / name) for name in ("driver.c", "region.c", "store.c")]
     subprocess.run([*command, "-o", str(folder / "model")], check=True)
     return subprocess.run([str(folder / "model"), str(stride)], capture_output=True, text=True, timeout=300)
 
 
 @needs_x86
 @pytest.mark.slow
-@pytest.mark.parametrize("family", GEOMETRIES)
-def test_a_cut_in_every_operation_keeps_the_last_record_whole(family: str, tmp_path: Path) -> None:
-    result = _run(tmp_path, family, APP.read(f"flash_region_stm32{family}.c"))
+@pytest.mark.parametrize("memory", GEOMETRIES)
+def test_a_cut_in_every_operation_keeps_the_last_record_whole(memory: str, tmp_path: Path) -> None:
+    result = _run(tmp_path, memory, STATE_STORE.read(f"flash_stm32{memory[:2]}.c"))
     assert result.returncode == 0, result.stdout + result.stderr
     cuts, new, old, none, damaged = map(int, re.findall(r"\d+", result.stdout))
     assert cuts == new + old + none and cuts > 200, result.stdout
-    assert min(new, old, none) > 0 and (damaged > 5) == (family != "f4"), result.stdout
+    assert min(new, old, none) > 0 and (damaged > 5) == (memory[:2] != "f4"), result.stdout
 
 
 @needs_x86
 @pytest.mark.slow
-@pytest.mark.parametrize(("family", "text", "wrong", "problem"), _MISTAKES)
-def test_the_model_finds_mistakes(family: str, text: str, wrong: str, problem: str, tmp_path: Path) -> None:
-    source = APP.read(f"flash_region_stm32{family}.c")
+@pytest.mark.parametrize(("memory", "text", "wrong", "problem"), _MISTAKES)
+def test_the_model_finds_mistakes(memory: str, text: str, wrong: str, problem: str, tmp_path: Path) -> None:
+    source = STATE_STORE.read(f"flash_stm32{memory[:2]}.c")
     assert text in source
-    result = _run(tmp_path, family, source.replace(text, wrong), stride=5)
+    result = _run(tmp_path, memory, source.replace(text, wrong), stride=5)
     assert result.returncode == 1 and re.search(problem, result.stdout), result.stdout
 
 
 @pytest.mark.parametrize(("chip", "family", "core"), _CHIPS)
-def test_a_driver_compiles_with_the_vendor_s_registers(
+def test_the_registers_of_the_model_are_those_of_the_vendor(
     chip: str, family: str, core: str, tmp_path: Path
 ) -> None:
     folders = [HEADERS / "CMSIS_5/CMSIS/Core/Include", HEADERS / f"cmsis_device_{family}/Include"]
@@ -121,13 +169,10 @@ def test_a_driver_compiles_with_the_vendor_s_registers(
             pytest.skip(f"needs headers in {folder} (ARENITE_DRIVER_HEADERS)")
     if shutil.which("arm-none-eabi-gcc") is None:
         pytest.skip("needs arm-none-eabi-gcc")
-    _write_headers(tmp_path, family)
-    # The numbers of the model are those of the vendor.
     text = (_MODEL / "stm32_model.h").read_text()
-    start = {"l4": "MODEL_L4)", "f4": "MODEL_F4)", "h7": "#else"}[family]
-    part = text[text.index(start) :].split(
-        "#elif" if family == "l4" else "#else" if family == "f4" else "#endif"
-    )[0]
+    start = {"l4": "MODEL_L4)", "g0": "MODEL_G0)", "f4": "MODEL_F4)", "h7": "#else"}[family]
+    end = {"l4": "#elif", "g0": "#elif", "f4": "#else", "h7": "#endif"}[family]
+    part = text[text.index(start) :].split(end)[0]
     part = part.removeprefix("#else")
     numbers = re.findall(r"#define (FLASH_\w+) (.+)", part)
     assert len(numbers) > 12
@@ -147,10 +192,25 @@ def test_a_driver_compiles_with_the_vendor_s_registers(
     headers = f"#include <stddef.h>\n#include <stm32{family}xx.h>\n"
     (tmp_path / "numbers.c").write_text(headers + "\n".join(checks) + "\n")
     command = ["arm-none-eabi-gcc", "-Wall", "-Wextra", "-Werror", "-std=gnu11", "-ffreestanding", "-mthumb"]
-    command += [f"-mcpu={core}", "-O2", "-c", f"-D{chip}", f"-I{tmp_path}", *APP.include_flags]
+    command += [f"-mcpu={core}", "-O2", "-c", f"-D{chip}"]
     command += [word for folder in folders for word in ("-isystem", str(folder))]
-    for source in (tmp_path / "numbers.c", APP.path(f"flash_region_stm32{family}.c")):
-        result = subprocess.run(
-            [*command, "-o", str(tmp_path / "driver.o"), str(source)], capture_output=True, text=True
-        )
-        assert result.returncode == 0, result.stderr
+    command += ["-o", str(tmp_path / "numbers.o"), str(tmp_path / "numbers.c")]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m4", "cortex-m7"])
+def test_drivers_compile_for_every_core(core: str, tmp_path: Path) -> None:
+    # A library of an application has all drivers, whatever its board.
+    if shutil.which("arm-none-eabi-gcc") is None:
+        pytest.skip("needs arm-none-eabi-gcc")
+    command = ["arm-none-eabi-gcc", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+    command += ["-std=c99", "-Os", "-ffreestanding", "-mthumb", f"-mcpu={core}", "-c"]
+    for memory in GEOMETRIES:
+        folder = tmp_path / memory
+        folder.mkdir()
+        _write_headers(folder, memory)
+        (folder / "region.c").write_text(_region(memory))
+        for source in (STATE_STORE.path(f"flash_stm32{memory[:2]}.c"), folder / "region.c"):
+            options = [f"-I{folder}", *APP.include_flags, *STATE_STORE.include_flags]
+            subprocess.run([*command, *options, "-o", str(folder / "o"), str(source)], check=True)

@@ -1,4 +1,4 @@
-/* What the flash controllers of STM32L4, STM32F4 and STM32H7 do. The model enforces the rules: the keys, the size and the
+/* What the flash controllers of STM32L4, STM32G0, STM32F4 and STM32H7 do. The model enforces the rules: the keys, the size and the
  * order of writes, one write of a unit with check bits after an erasure, and no access while an operation runs. Power
  * fails in the operation that `cut_at` numbers: an erasure leaves any content, a unit that is programmed any of its bits,
  * and its check bits may not fit. */
@@ -6,9 +6,11 @@
 #include <string.h>
 
 model_state model;
-model_scb model_system;
-uint32_t model_faults_are_masked;
+uint32_t stm32_scb_ccr;
+static uint32_t faults_are_masked;
+#if defined(MODEL_L4) || defined(MODEL_G0)
 void NMI_Handler(void);
+#endif
 
 static uint32_t busy_reads, keys, latched, latched_at;
 
@@ -55,6 +57,13 @@ static uint32_t named_page(uint32_t control)
 #if defined(MODEL_L4)
     const uint32_t number = (control >> FLASH_CR_PNB_Pos & 255u) + (control & FLASH_CR_BKER ? 256u : 0);
     return number - (APP_FLASH_ADDRESS - 0x08000000u) / APP_FLASH_PAGE;
+#elif defined(MODEL_G0)
+    /* The numbers of the second bank begin at 256, and the bit of the bank must fit. */
+    const uint32_t number = control >> FLASH_CR_PNB_Pos & 1023u, is_second = (control & FLASH_CR_BKER) != 0;
+    if (is_second ? number < 256 || number >= 384 : number >= 128) {
+        fail("page %u of bank %u", number, is_second + 1);
+    }
+    return number - (is_second ? 128u : 0u) - (APP_FLASH_ADDRESS - 0x08000000u) / APP_FLASH_PAGE;
 #elif defined(MODEL_F4)
     static const uint32_t starts[] = {0x00000, 0x04000, 0x08000, 0x0C000, 0x10000, 0x20000,
                                       0x40000, 0x60000, 0x80000, 0xA0000, 0xC0000, 0xE0000};
@@ -62,15 +71,19 @@ static uint32_t named_page(uint32_t control)
     if (sector > 11) {
         fail("sector %u", sector);
     }
+    const uint32_t bytes = sector < 4 ? 0x4000u : sector == 4 ? 0x10000u : 0x20000u;
+    if (bytes != APP_FLASH_PAGE) {
+        fail("sector %u of %u bytes is erased", sector, bytes);
+    }
     return (0x08000000u + starts[sector] - APP_FLASH_ADDRESS) / APP_FLASH_PAGE;
 #else
-    return ((control >> FLASH_CR_SNB_Pos & 7u) * 0x20000u + 0x08100000u - APP_FLASH_ADDRESS) / APP_FLASH_PAGE;
+    return ((control >> FLASH_CR_SNB_Pos & 7u) * 0x20000u + BANK - APP_FLASH_ADDRESS) / APP_FLASH_PAGE;
 #endif
 }
 
 static uint32_t erases(uint32_t control)
 {
-#ifdef MODEL_L4
+#if defined(MODEL_L4) || defined(MODEL_G0)
     return control & FLASH_CR_PER;
 #else
     return control & FLASH_CR_SER;
@@ -175,8 +188,11 @@ void register_accessed(uintptr_t at, uint32_t is_write, uint32_t old)
 #if defined(MODEL_L4)
     } else if (at == (uintptr_t)&FLASH->ECCR && is_write) {
         FLASH->ECCR = old & ~(value & FLASH_ECCR_ECCD);
+#elif defined(MODEL_G0)
+    } else if ((at == (uintptr_t)&FLASH->ECCR || at == (uintptr_t)&FLASH->ECC2R) && is_write) {
+        *(volatile uint32_t *)at = old & ~(value & FLASH_ECCR_ECCD);
 #elif !defined(MODEL_F4)
-    } else if (at == (uintptr_t)&FLASH->CCR2 && is_write) {
+    } else if (at == (uintptr_t)&CLEAR && is_write) {
         STATUS &= ~value;
 #endif
     }
@@ -202,8 +218,13 @@ void memory_read(uintptr_t at)
     FLASH->ECCR |= FLASH_ECCR_ECCD;
     close_registers();
     model.nmi_is_pending = 1; /* it may come some cycles after the read */
+#elif defined(MODEL_G0)
+    open_registers();
+    *(APP_FLASH_ADDRESS + offset >= 0x08040000u ? &FLASH->ECC2R : &FLASH->ECCR) |= FLASH_ECCR_ECCD;
+    close_registers();
+    model.nmi_is_pending = 1;
 #elif !defined(MODEL_F4)
-    if (!model_faults_are_masked || !(model_system.CCR & SCB_CCR_BFHFNMIGN_Msk)) {
+    if (!faults_are_masked || !(stm32_scb_ccr & 1u << 8)) {
         fail("a bus fault");
     }
     STATUS |= FLASH_SR_DBECCERR;
@@ -211,12 +232,19 @@ void memory_read(uintptr_t at)
 }
 
 /* A barrier of the processor: all reads are complete, and an NMI that they asked for is taken. */
-void model_barrier(void)
+void stm32_barrier(void)
 {
-#ifdef MODEL_L4
+#if defined(MODEL_L4) || defined(MODEL_G0)
     if (model.nmi_is_pending) {
         model.nmi_is_pending = 0;
         NMI_Handler();
+#ifdef MODEL_G0
+        if ((FLASH->ECCR | FLASH->ECC2R) & FLASH_ECCR_ECCD) {
+#else
+        if (FLASH->ECCR & FLASH_ECCR_ECCD) {
+#endif
+            fail("the NMI comes again, because its cause is there");
+        }
     }
 #endif
 }
@@ -234,6 +262,11 @@ void controller_restart(void)
     FLASH->ACR = FLASH_ACR_DCEN;
 #endif
     busy_reads = keys = latched = model.is_stale = model.nmi_is_pending = 0;
-    model_faults_are_masked = model_system.CCR = 0;
+    faults_are_masked = stm32_scb_ccr = 0;
     close_memory();
 }
+
+void stm32_mask_faults(uint32_t is_set) { faults_are_masked = is_set; }
+
+/* The model has no lines of a cache. */
+void stm32_forget(uint32_t address) { (void)address; }

@@ -1,5 +1,5 @@
-/* The registers of the flash controllers of three families, as ST's device headers name them, and the functions of CMSIS
- * that the drivers call, for this computer. test_flash_stm32.py compares the numbers with those of ST's headers. */
+/* The registers of the flash controllers of four families, as ST's device headers name them. test_flash_stm32.py compares
+ * the numbers with those of ST's headers. */
 #ifndef STM32_MODEL_H
 #define STM32_MODEL_H
 
@@ -28,6 +28,29 @@ typedef struct {
 #define FLASH_ECCR_ECCD (1UL << 31)
 #define FLASH_ACR_DCEN (1UL << 10)
 #define FLASH_ACR_DCRST (1UL << 12)
+#elif defined(MODEL_G0)
+typedef struct {
+    volatile uint32_t ACR, reserved, KEYR, OPTKEYR, SR, CR, ECCR, ECC2R;
+} FLASH_TypeDef;
+#define FLASH_R_BASE 0x40022000UL
+#define FLASH_CR_PG (1UL << 0)
+#define FLASH_CR_PER (1UL << 1)
+#define FLASH_CR_PNB_Pos 3U
+#define FLASH_CR_BKER (1UL << 13)
+#define FLASH_CR_STRT (1UL << 16)
+#define FLASH_CR_LOCK (1UL << 31)
+#define FLASH_SR_OPERR (1UL << 1)
+#define FLASH_SR_PROGERR (1UL << 3)
+#define FLASH_SR_WRPERR (1UL << 4)
+#define FLASH_SR_PGAERR (1UL << 5)
+#define FLASH_SR_SIZERR (1UL << 6)
+#define FLASH_SR_PGSERR (1UL << 7)
+#define FLASH_SR_MISERR (1UL << 8)
+#define FLASH_SR_FASTERR (1UL << 9)
+#define FLASH_SR_BSY1 (1UL << 16)
+#define FLASH_SR_BSY2 (1UL << 17)
+#define FLASH_SR_CFGBSY (1UL << 18)
+#define FLASH_ECCR_ECCD (1UL << 31)
 #elif defined(MODEL_F4)
 typedef struct {
     volatile uint32_t ACR, KEYR, OPTKEYR, SR, CR;
@@ -49,7 +72,7 @@ typedef struct {
 #define FLASH_ACR_DCRST (1UL << 12)
 #else
 typedef struct {
-    volatile uint32_t first_bank[65], KEYR2, reserved, CR2, SR2, CCR2;
+    volatile uint32_t ACR, KEYR1, reserved_1, CR1, SR1, CCR1, rest[59], KEYR2, reserved_2, CR2, SR2, CCR2;
 } FLASH_TypeDef;
 #define FLASH_R_BASE 0x52002000UL
 #define FLASH_CR_LOCK (1UL << 0)
@@ -72,19 +95,6 @@ typedef struct {
 #define FLASH_CCR_CLR_DBECCERR (1UL << 26)
 #endif
 
-#ifndef MODEL_COMPARES
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
-typedef struct {
-    uint32_t CCR;
-} model_scb;
-extern model_scb model_system;
-extern uint32_t model_faults_are_masked;
-#define SCB (&model_system)
-#define SCB_CCR_BFHFNMIGN_Msk (1UL << 8)
-void model_barrier(void);
-static inline void __DSB(void) { model_barrier(); }
-static inline void __ISB(void) {}
-static inline void __set_FAULTMASK(uint32_t is_set) { model_faults_are_masked = is_set; }
-#endif
 
 #endif

@@ -31,15 +31,12 @@ static int (*driver_read)(void *, uint32_t, void *, uint32_t);
 
 static int checked_read(void *context, uint32_t at, void *data, uint32_t bytes)
 {
-    if (model.is_stale && !flash.busy) {
-        fail("the cache of the processor has old data");
-    }
-#ifdef MODEL_L4
+#if defined(MODEL_L4) || defined(MODEL_F4)
     if (model.is_stale) {
         fail("the cache of the processor has old data");
     }
 #endif
-#if defined(MODEL_L4) || defined(MODEL_F4)
+#ifndef MODEL_H7
     const int is_bad = driver_read(context, at, data, bytes);
     if (model.nmi_is_pending) {
         fail("an NMI comes after the driver has read its result");
@@ -49,8 +46,8 @@ static int checked_read(void *context, uint32_t at, void *data, uint32_t bytes)
     /* The driver accesses registers for each word that it reads. What it cleared is cleared afterwards. */
     open_registers();
     const int is_bad = driver_read(context, at, data, bytes);
-    STATUS &= ~FLASH->CCR2;
-    FLASH->CCR2 = 0;
+    STATUS &= ~CLEAR;
+    CLEAR = 0;
     close_registers();
     return is_bad;
 #endif

@@ -1,1 +1,0 @@
-#include "stm32_model.h"
