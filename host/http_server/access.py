@@ -16,6 +16,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
+from urllib.parse import quote
 
 from arenite.errors import UsageError
 
@@ -63,6 +64,11 @@ class Access:
         self._names = {*_LOCAL, host.lower(), *(name.lower() for name in names)}
         if not self.loopback:
             self._names |= own_names()
+
+    @property
+    def query(self) -> str:
+        """The end of an address that carries the token, such as ``?token=...``. It is empty without a token."""
+        return f"?token={quote(self.token, safe='')}" if self.token is not None else ""
 
     def cookie_name(self, port: int) -> str:
         """Return the name of the cookie. It contains the port, because a browser sends a cookie to all ports of a

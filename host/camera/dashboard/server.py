@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from arenite.errors import UsageError
 from arenite.host.camera.dashboard.preview import Preview
@@ -103,8 +102,7 @@ class Dashboard:
     @property
     def url(self) -> str:
         """The address to open in a browser. It contains the token if there is one."""
-        query = f"?token={quote(self.token, safe='')}" if self.token is not None else ""
-        return self.public_url + query
+        return self.public_url + self.access.query
 
     @property
     def public_url(self) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import quote
 
 from arenite.errors import UsageError
 from arenite.host.fleet.clock import Clock
@@ -73,8 +72,7 @@ class FleetPage:
     @property
     def url(self) -> str:
         """The address to open in a browser. It contains the token if there is one."""
-        token = self.access.token
-        return self.public_url + (f"?token={quote(token, safe='')}" if token is not None else "")
+        return self.public_url + self.access.query
 
     @property
     def public_url(self) -> str:

@@ -49,8 +49,7 @@ class LiveServer(AuthenticatingServer):
     @property
     def url(self) -> str:
         """The address to open in a browser, with the token if there is one."""
-        query = f"?token={self.access.token}" if self.access.token is not None else ""
-        return url_of(self._host, self.port, is_encrypted=False) + query
+        return url_of(self._host, self.port, is_encrypted=False) + self.access.query
 
     def end(self) -> None:
         """End all connections."""

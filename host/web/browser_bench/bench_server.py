@@ -51,7 +51,7 @@ class BenchServer(AuthenticatingServer):
     @property
     def url(self) -> str:
         """The address of the page, with the token."""
-        return f"http://{_HOST}:{self.port}/?token={self.access.token}"
+        return f"http://{_HOST}:{self.port}/{self.access.query}"
 
     def receive_outputs(self, text: str, body: bytes) -> bool:
         """Store the outputs of the runtime with the number ``text``. Return False if there is no such runtime, or if

@@ -11,7 +11,6 @@ from http import HTTPStatus
 from pathlib import Path
 from re import search
 from typing import ClassVar
-from urllib.parse import quote
 
 from arenite.errors import UsageError
 from arenite.host.http_server.access import Access, is_loopback
@@ -78,7 +77,7 @@ class PageServer(AuthenticatingServer):
     @property
     def url(self) -> str:
         """The address to open in a browser, with the token."""
-        return f"{self.public_url}?token={quote(self.access.token or '', safe='')}"
+        return self.public_url + self.access.query
 
     @property
     def public_url(self) -> str:
