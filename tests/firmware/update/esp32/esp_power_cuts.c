@@ -213,7 +213,8 @@ static int application(ar_boot *boot, int choice, uint32_t generation)
     if ((story == DAMAGED && outcome == AR_BOOT_REFUSED && reason == REASON_DAMAGED) ||
         (story == FOREIGN && outcome == AR_BOOT_RETURNED && reason == ESP_BOOT_REFUSED) ||
         ((story == REJECTS || story == MODEL_REJECTS) && outcome == AR_BOOT_RETURNED && reason == REJECTED) ||
-        ((story == HANGS || story == CRASHES || story == MODEL_HANGS) && outcome == AR_BOOT_RETURNED)) {
+        ((story == HANGS || story == CRASHES || story == MODEL_HANGS || esp_now->refused != 0) &&
+         outcome == AR_BOOT_RETURNED)) {
         return 1;
     }
     update(boot, story == DAMAGED ? BROKEN : NEW, pairs);
