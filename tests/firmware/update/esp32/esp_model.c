@@ -1,9 +1,6 @@
 #include "esp_model.h"
 
-#include <string.h>
-
 #include "esp_ota_ops.h"
-#include "esp_system.h"
 
 /* One of the two entries of `otadata`, each at the start of a page. */
 typedef struct {
@@ -35,13 +32,22 @@ static const ar_flash *flash_of(const esp_partition_t *partition)
     return &esp_now->flash.flashes[partition - partitions];
 }
 
+static int is_equal(const char *a, const char *b)
+{
+    while (*a && *a == *b) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
 const esp_partition_t *esp_partition_find_first(esp_partition_type_t type, esp_partition_subtype_t subtype,
                                                 const char *label)
 {
     for (int i = 0; i < MEMORIES; i++) {
         if (partitions[i].type == type &&
             (subtype == ESP_PARTITION_SUBTYPE_ANY || partitions[i].subtype == subtype) &&
-            (label == 0 || strcmp(partitions[i].label, label) == 0)) {
+            (label == 0 || is_equal(partitions[i].label, label))) {
             return &partitions[i];
         }
     }
@@ -133,13 +139,6 @@ static int active(const entry entries[2])
     return is_valid(&entries[0]) ? 0 : is_valid(&entries[1]) ? 1 : -1;
 }
 
-void esp_model_create(esp_device *device)
-{
-    static const model_geometry geometry = {ESP_PAGE, ESP_UNIT, 0};
-    static const uint32_t pages[MEMORIES] = {2, UPDATE_PAGES, OTA_PAGES, OTA_PAGES, MODEL_PAGES, MODEL_PAGES};
-    model_create(&device->flash, &geometry, pages, MEMORIES);
-}
-
 void esp_model_boot(void)
 {
     entry entries[2];
@@ -170,10 +169,7 @@ void esp_model_boot(void)
         const int slot = first < 0 ? i : i == 0 ? first : !first;
         if (esp_image_is_valid(slot) && slot != esp_now->refused - 1) {
             if (is_initial) {
-                entry e;
-                memset(&e, 0xFF, sizeof e);
-                e.sequence = (uint32_t)slot + 1;
-                e.state = IMG_VALID;
+                entry e = {.sequence = (uint32_t)slot + 1, .state = IMG_VALID};
                 (void)write_entry(&e, 0);
             }
             esp_now->running = slot;
@@ -244,5 +240,3 @@ esp_err_t esp_ota_mark_app_valid_cancel_rollback(void)
     entries[number].state = IMG_VALID;
     return write_entry(&entries[number], number);
 }
-
-void esp_restart(void) { longjmp(esp_now->restart, 1); }

@@ -3,12 +3,14 @@
  *
  * esp_power_cuts STORY SECOND SEED prints the numbers of first and second cuts and of starts. There is a second cut in one
  * of SECOND operations, by chance; 0: none. */
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "esp_boot.h"
 #include "esp_model.h"
+#include "esp_system.h"
 
 /* What the new images do. CRASHES: the new firmware crashes before it calls esp_boot_start. DAMAGED: our check refuses it.
  * FOREIGN: our check accepts it, but ESP-IDF does not start it. DOWNGRADE: the old images are asked for after the new ones
@@ -35,12 +37,15 @@ enum { MAX_STARTS = 60, REASON_DAMAGED = 7, REASON_COUNTER = 8, REJECTED = 9, PA
 typedef struct {
     esp_device device; /* first, so that a pointer to it is one to the world */
     uint32_t story, second, depth;
+    jmp_buf restart; /* where esp_restart goes */
 } world;
 
 static uint64_t cuts[3], starts;
 static const char *failure;
 
 static world *now(void) { return (world *)(void *)esp_now; }
+
+void esp_restart(void) { longjmp(now()->restart, 1); }
 
 static void fail(const char *text)
 {
@@ -243,7 +248,7 @@ static int start(world *w)
     esp.public_key = key;
     esp.board = "esp32";
     esp.check = check;
-    if (setjmp(w->device.restart) != 0) {
+    if (setjmp(w->restart) != 0) {
         return 0;
     }
     const int choice = esp_boot_start(&esp);
@@ -312,7 +317,9 @@ int main(int count, char **arguments)
     w.story = (uint32_t)strtoul(arguments[1], 0, 10);
     w.second = (uint32_t)strtoul(arguments[2], 0, 10);
     esp_now = &w.device;
-    esp_model_create(&w.device);
+    static const model_geometry geometry = {ESP_PAGE, ESP_UNIT, 0};
+    static const uint32_t pages[MEMORIES] = {2, UPDATE_PAGES, OTA_PAGES, OTA_PAGES, MODEL_PAGES, MODEL_PAGES};
+    model_create(&w.device.flash, &geometry, pages, MEMORIES);
     w.device.flash.random = (uint32_t)strtoul(arguments[3], 0, 10) * 2654435761u | 1u;
     ar_boot boot;
     static esp_slots slots;
