@@ -78,5 +78,6 @@ def partitions_csv(board: Board, state_bytes: int = 0) -> str:
 def csv_rows(table: Sequence[Partition]) -> str:
     """Return the lines of ``table`` in a ``partitions.csv``."""
     return "".join(
-        f"{p.name + ',':<9} {p.type + ',':<5} {p.subtype + ',':<8} {p.offset:#x}, {p.size:#x}\n" for p in table
+        f"{p.name + ',':<9} {p.type + ',':<5} {p.subtype + ',':<8} {p.offset:#x}, {p.size:#x}\n"
+        for p in table
     )

@@ -40,7 +40,7 @@ _SUBTYPES = {"nvs": 2, "ota": 0, "ota_0": 0x10, "ota_1": 0x11}
 
 
 def update_partitions(board: Board) -> list[Partition]:
-    """Return the table for ``board``. A slot of the firmware has a quarter of the flash, one of the model almost as much.
+    """Return the table for ``board``. A slot of the firmware has a quarter of the flash, and one of the model almost.
 
     Raises ``UsageError`` if the board is no ESP32 or its flash is too small.
     """
@@ -74,8 +74,8 @@ def update_partitions_csv(board: Board) -> str:
 
 
 def partition_table(table: Sequence[Partition]) -> bytes:
-    """Return ``table`` in the binary format that the boot loader reads: entries of 32 bytes, their MD5, and 0xFF up to 3
-    KiB. Source: ESP-IDF, "Partition Tables", and its ``gen_esp32part.py``."""
+    """Return ``table`` in the binary format that the boot loader reads: entries of 32 bytes, their MD5, and 0xFF up to
+    3 KiB. Source: ESP-IDF, "Partition Tables", and its ``gen_esp32part.py``."""
     entries = b"".join(
         _ENTRY.pack(
             *(_ENTRY_MAGIC, _TYPES[p.type], _subtype(p.subtype), p.offset, p.size, p.name.encode(), 0)

@@ -1,7 +1,7 @@
 """Make the constants of a model into data that may be at any address (``esp32/model_data.h``).
 
-The compiler of a 32-bit core compiles the generated C of the model. Its object files have every constant in a section of
-its own, with a relocation for each address in it. The code in them is not used.
+The compiler of a 32-bit core compiles the generated C of the model. Its object files have every constant in a section
+of its own, with a relocation for each address in it. The code in them is not used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from arenite.processes import temporary_folder
 
 _MAGIC, _VERSION, _HEADER_WORDS, _ALIGN = 0x41524D44, 1, 9, 16
 _IN_PAYLOAD, _IN_BLOCK, _IN_ARENA, _FUNCTION = range(4)
-_FLAGS = ("-std=c99", "-ffreestanding", "-O0", "-fno-common", "-fkeep-static-consts")
+_FLAGS: tuple[str, ...] = ("-std=c99", "-ffreestanding", "-O0", "-fno-common", "-fkeep-static-consts")
 _FLAGS += ("-fdata-sections", "-ffunction-sections", "-fno-section-anchors", "-fno-pic", "-w")
 #: The variable with the arena and its guard words, and the names of the description and of the samples.
 _ARENA, _MODEL, _GOLDEN = "model_memory", "model", "golden"
@@ -131,7 +131,9 @@ def _read(path: Path) -> dict[str, _Section]:
                     raise ToolError(f"The compiler made a relocation of another kind in {target.name}.")
                 symbol = symbols.get_symbol(relocation["r_info_sym"])
                 # An assembler may leave a part of the offset in the section itself.
-                offset = relocation["r_addend"] + int.from_bytes(content[relocation["r_offset"] :][:4], "little")
+                offset = relocation["r_addend"] + int.from_bytes(
+                    content[relocation["r_offset"] :][:4], "little"
+                )
                 if not isinstance(symbol["st_shndx"], int):
                     places[relocation["r_offset"]] = (f"*{symbol.name}", offset)
                     continue
@@ -173,7 +175,8 @@ def _lay_out(files: Mapping[str, Mapping[str, _Section]]) -> ModelData:
     fixups_at = block_at + _up(block_bytes)
     stays = [key for key in constants if key not in moved]
     stay_places, end = _place(stays, constants, _up(fixups_at + 4 * count))
-    block, words, functions = bytearray(_up(block_bytes)), [], []
+    block, words = bytearray(_up(block_bytes)), list[int]()
+    functions: list[str] = []
     for key in moved:
         section, at = constants[key], places[key]
         block[at : at + section.size] = section.data
@@ -208,8 +211,8 @@ def _target(
     stay_places: Mapping[tuple[str, str], int],
     functions: list[str],
 ) -> tuple[int, int]:
-    """Return the kind and the value of an address: ``addend`` bytes behind the start of section ``name`` of ``file``, or
-    of a symbol of another file whose name follows an asterisk. New functions are added to ``functions``."""
+    """Return the kind and the value of an address: ``addend`` bytes behind the start of section ``name`` of ``file``,
+    or of a symbol of another file whose name follows an asterisk. New functions are added to ``functions``."""
     if name.startswith(".bss") or name == f"*{_ARENA}":
         return _IN_ARENA, addend
     key = exported.get(name[1:], ("", "")) if name.startswith("*") else (file, name)

@@ -30,7 +30,15 @@ FIRMWARE_REGION, MODEL_REGION = "FIRMWARE_SLOT", "MODEL_SLOT"
 #: The C files of the device's side of the protocol.
 PROTOCOL_SOURCES = (
     *("device.c", "device_image.c", "device_state.c", "device_upload.c", "coded_frames.c", "reed_solomon.c"),
-    *("smp_server.c", "smp_serial.c", "smp_os.c", "smp_image.c", "smp_upload.c", "smp_statistics.c", "cbor.c"),
+    *(
+        "smp_server.c",
+        "smp_serial.c",
+        "smp_os.c",
+        "smp_image.c",
+        "smp_upload.c",
+        "smp_statistics.c",
+        "cbor.c",
+    ),
 )
 _SOURCES = (
     *("update_main.c", "update_glue.c", "self_test.c", "loader_calls.c", "boot_state.c"),

@@ -33,8 +33,8 @@ from arenite.profiles.boards import load_board
     required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="File for the image of the firmware. The model's image is beside it: NAME.model.bin for NAME.bin. For an ESP32, "
-    "it is the folder for a project of ESP-IDF.",
+    help="File for the image of the firmware. The model's image is beside it: NAME.model.bin for NAME.bin. For an "
+    "ESP32, it is the folder for a project of ESP-IDF.",
 )
 @click.option(
     "--model-only",

@@ -15,7 +15,9 @@ from arenite.host.update.esp_factory import make_factory
 @click.command()
 @click.argument("project", type=click.Path(path_type=Path))
 @private_key_option
-@click.option("--version", required=True, metavar="A.B.C[+D]", help="Version of the firmware, such as 1.2.3+4.")
+@click.option(
+    "--version", required=True, metavar="A.B.C[+D]", help="Version of the firmware, such as 1.2.3+4."
+)
 @click.option(
     "-o",
     "--output",
@@ -38,8 +40,8 @@ def factory(
 ) -> int:
     """Sign the firmware of PROJECT, and write what a new ESP32 gets: boot loader, partition table, firmware and model.
 
-    PROJECT is the folder that `arenite update build` wrote for an ESP32, after `idf.py build` in it. esptool writes FILE to
-    address 0. `arenite update push` sends NAME.firmware.bin to a device that is in use.
+    PROJECT is the folder that `arenite update build` wrote for an ESP32, after `idf.py build` in it. esptool writes
+    FILE to address 0. `arenite update push` sends NAME.firmware.bin to a device that is in use.
     """
     made = make_factory(project, key, version, counter, allow_test_key=allow_test_key)
     firmware = output.with_name(f"{output.stem}.firmware.bin")

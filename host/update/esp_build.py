@@ -57,7 +57,8 @@ def build_esp_update(
     """
     if options.agent:
         raise UsageError(
-            f"--agent is not for {board.name}: the agent runs on emulated boards so far.", "Leave out --agent."
+            f"--agent is not for {board.name}: the agent runs on emulated boards so far.",
+            "Leave out --agent.",
         )
     slot_bytes = next(p.size for p in update_partitions(board) if p.name == MODEL[0])
     require_private_key(options.key)
@@ -75,7 +76,9 @@ def build_esp_update(
         generated.engine_sources,
         graph_hash(choice.prepared.source),
     )
-    on_start(f"Compiling the constants of {prepared.path.name} for {board.name}, --optimise {choice.optimise}")
+    on_start(
+        f"Compiling the constants of {prepared.path.name} for {board.name}, --optimise {choice.optimise}"
+    )
     program = esp_program(
         source,
         board,

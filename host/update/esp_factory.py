@@ -40,12 +40,12 @@ def make_factory(
 ) -> Factory:
     """Sign the firmware of ``project``, which ``arenite update build`` wrote and ESP-IDF built.
 
-    ``key`` is the PEM file of the private key whose public key is in the project. Version and security counter are those
-    of the firmware.
+    ``key`` is the PEM file of the private key whose public key is in the project. Version and security counter are
+    those of the firmware.
 
     Raises:
-        UsageError: The folder is no such project, was not built, or was built with another partition table; or the key is
-            another one.
+        UsageError: The folder is no such project, was not built, or was built with another partition table; or the key
+            is another one.
         DoesNotFitError: The firmware is larger than its partition.
         ToolError: imgtool failed.
     """
@@ -54,7 +54,9 @@ def make_factory(
     places = {p.name: p for p in table}
     application = _read(project / _APPLICATION)
     if application[0] != IMAGE_MAGIC:
-        raise UsageError(f"{project / _APPLICATION} is no application of ESP-IDF.", "Build it with `idf.py build`.")
+        raise UsageError(
+            f"{project / _APPLICATION} is no application of ESP-IDF.", "Build it with `idf.py build`."
+        )
     boot_loader, content = _read(project / _BOOTLOADER), partition_table(table)
     if _read(project / _TABLE)[: len(content)] != content:
         raise UsageError(
@@ -64,7 +66,8 @@ def make_factory(
     model = read_image(project / MODEL_IMAGE)
     if model.kind != "model" or model.abi != abi or model.board != board.name:
         raise UsageError(
-            f"{model.path} is not the model of this project.", "Run `arenite update build` for the folder again."
+            f"{model.path} is not the model of this project.",
+            "Run `arenite update build` for the folder again.",
         )
     verify_image(model.path, key)
     firmware = sign_image(

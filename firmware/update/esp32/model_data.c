@@ -37,7 +37,8 @@ int model_data_load(const void *payload, uint32_t bytes, const model_data_target
     const uint32_t model = header[MODEL_DATA_WORD_MODEL], golden = header[MODEL_DATA_WORD_GOLDEN];
     if (block_bytes > target->block_bytes || !is_inside(header[MODEL_DATA_WORD_BLOCK], block_bytes, bytes) ||
         count > bytes / ADDRESS_BYTES || !is_inside(fixups, count * ADDRESS_BYTES, bytes) ||
-        !is_inside(model, sizeof(ar_model), block_bytes) || !is_inside(golden, sizeof(ar_golden), block_bytes)) {
+        !is_inside(model, sizeof(ar_model), block_bytes) ||
+        !is_inside(golden, sizeof(ar_golden), block_bytes)) {
         return 1;
     }
     const uint32_t *from = header + header[MODEL_DATA_WORD_BLOCK] / ADDRESS_BYTES;

@@ -23,7 +23,7 @@ enum {
     MODEL_DATA_WORD_BLOCK_BYTES,
     MODEL_DATA_WORD_FIXUPS,
     MODEL_DATA_WORD_FIXUP_COUNT,
-    MODEL_DATA_WORD_MODEL, /* ar_model */
+    MODEL_DATA_WORD_MODEL,  /* ar_model */
     MODEL_DATA_WORD_GOLDEN, /* ar_golden */
     MODEL_DATA_WORDS
 };

@@ -49,7 +49,9 @@ def test_the_binary_table_has_the_rows_of_the_text_and_their_md5(board: Board) -
     lines = [line for line in update_partitions_csv(board).splitlines() if not line.startswith("#")]
     assert len(binary) == 0xC00
     for number, line in enumerate(lines):
-        magic, kind, subtype, offset, size, name, flags = struct.unpack_from("<HBBII16sI", binary, 32 * number)
+        magic, kind, subtype, offset, size, name, flags = struct.unpack_from(
+            "<HBBII16sI", binary, 32 * number
+        )
         row = [field.strip() for field in line.split(",")]
         assert (magic, flags, name.rstrip(b"\0").decode()) == (0x50AA, 0, row[0])
         assert (kind, subtype) == (_KINDS[row[1]], _SUBTYPES[row[2]])

@@ -1,7 +1,7 @@
 """The program of ``arenite update build`` for an ESP32 installs models and firmware, and returns to the old ones.
 
-It runs on QEMU's RISC-V machine with a model of ESP-IDF (``tests/firmware/update/esp32``). What ESP-IDF builds is stood in
-for by a few bytes: the machine always runs the same code, whatever application the modelled boot loader starts.
+It runs on QEMU's RISC-V machine with a model of ESP-IDF (``tests/firmware/update/esp32``). What ESP-IDF builds is
+replaced by a few bytes: the machine always runs the same code, whatever application the modelled boot loader starts.
 """
 
 from __future__ import annotations
@@ -62,11 +62,23 @@ def test_an_esp32_updates_model_and_firmware_and_returns_to_the_old_ones(
     assert arenite("update", "keygen", key).code == 0
     models = (classifier(), retrained(classifier(), 4))
     files = [
-        save(model, tmp_path / f"model{k}.tflite") for k, model in enumerate((*models, with_another_bias(models[1])))
+        save(model, tmp_path / f"model{k}.tflite")
+        for k, model in enumerate((*models, with_another_bias(models[1])))
     ]
 
     def build_update(model: Path, version: str, output: Path, *options: str) -> str:
-        arguments = ("--board", BOARD, "--key", key, "--version", version, "-o", output, "--optimise", "flash")
+        arguments = (
+            "--board",
+            BOARD,
+            "--key",
+            key,
+            "--version",
+            version,
+            "-o",
+            output,
+            "--optimise",
+            "flash",
+        )
         return str(arenite("update", "build", model, *arguments, *options, "--json").json["abi"])
 
     abi = build_update(files[0], "1.0.0", project)
@@ -80,7 +92,18 @@ def test_an_esp32_updates_model_and_firmware_and_returns_to_the_old_ones(
 
     idf_build(project, b"\xe9" + b"first application " * 400)
     made = arenite(
-        *("update", "factory", project, "--key", key, "--version", "1.0.0", "-o", tmp_path / "a.bin", "--json")
+        *(
+            "update",
+            "factory",
+            project,
+            "--key",
+            key,
+            "--version",
+            "1.0.0",
+            "-o",
+            tmp_path / "a.bin",
+            "--json",
+        )
     ).json
     flash = (tmp_path / "a.bin").read_bytes()
     assert made["abi"] == abi and len(flash) == 4 << 20

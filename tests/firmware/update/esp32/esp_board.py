@@ -36,7 +36,12 @@ def build(project: Path, folder: Path) -> Path:
     macros = [f"-D{name}={value:#x}u" for name, value in {**values, "FLASH_AT": _FLASH_AT}.items()]
     macros += ["-DAR_HEALTH", "-DAR_UPDATE_PARTITIONS", *(f"-D{text}" for text in family.defines)]
     include = [f"-I{project / name}" for name in ("src", "lib/arenite", "lib/update", "lib/board")]
-    include += [f"-isystem{project / 'lib/signature'}", f"-I{_HERE}", f"-I{_HERE.parent}", *BOARDS.include_flags]
+    include += [
+        f"-isystem{project / 'lib/signature'}",
+        f"-I{_HERE}",
+        f"-I{_HERE.parent}",
+        *BOARDS.include_flags,
+    ]
     script = folder / "link.ld"
     script.write_text(linker_script(machine, _STACK_BYTES))
     sources = [path for path in sorted(project.rglob("*.c")) if path.name != "port_espidf.c"]
@@ -50,7 +55,17 @@ def build(project: Path, folder: Path) -> Path:
         options = ["-O2", "-fno-strict-aliasing"] if is_model else [*flags.support]
         if source.name == "update_main.c":
             options.append("-Dmain=update_main")
-        command = [flags.compiler, *flags.flags, *options, *macros, *include, "-c", str(source), "-o", objects[-1]]
+        command = [
+            flags.compiler,
+            *flags.flags,
+            *options,
+            *macros,
+            *include,
+            "-c",
+            str(source),
+            "-o",
+            objects[-1],
+        ]
         subprocess.run(command, check=True)
     elf = folder / "program.elf"
     command = [flags.compiler, *flags.link_flags, f"-T{script}", *objects, *flags.libraries, "-o", str(elf)]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from arenite.host.update.keys import generate_key
 from arenite.host.update.esp_build import build_esp_update
+from arenite.host.update.keys import generate_key
 from arenite.host.update.update_build import UpdateOptions
 from arenite.profiles.boards import load_board
 from tests.firmware.app.vendor_headers import HEADERS, PICOLIBC, esp_idf

@@ -50,13 +50,19 @@ def places(data: ModelData) -> tuple[object, ...]:
 
 
 def test_a_model_trained_again_has_the_abi_of_its_firmware_and_another_graph_has_not(make: Made) -> None:
-    first, second, other = make(classifier()), make(retrained(classifier(), 4)), make(without_activation(classifier()))
+    first, second, other = (
+        make(classifier()),
+        make(retrained(classifier(), 4)),
+        make(without_activation(classifier())),
+    )
     assert first.program.abi == second.program.abi != other.program.abi
     assert first.program.data.payload != second.program.data.payload
     assert first.program.files == second.program.files, "the firmware depends on the weights"
 
 
-@pytest.mark.skipif(shutil.which("xtensa-lx106-elf-gcc") is None, reason="xtensa-lx106-elf-gcc is not installed")
+@pytest.mark.skipif(
+    shutil.which("xtensa-lx106-elf-gcc") is None, reason="xtensa-lx106-elf-gcc is not installed"
+)
 @pytest.mark.parametrize("model", [classifier, counter, two_inputs])
 def test_the_compilers_for_risc_v_and_xtensa_lay_out_the_same_constants(
     make: Made, model: Callable[[], Model]
@@ -71,14 +77,18 @@ def test_the_loader_refuses_or_survives_damaged_data(make: Made, tmp_path: Path)
     sources = [Path(__file__).with_name("model_data_load.c"), UPDATE.path("model_data.c")]
     command = ["gcc", *STRICT, *sanitizers, *UPDATE.include_flags, *ENGINE.include_flags]
     subprocess.run([*command, *map(str, sources), "-o", str(program)], check=True)
-    result = subprocess.run([str(program), str(tmp_path / "payload.bin"), "20000"], capture_output=True, text=True)
+    result = subprocess.run(
+        [str(program), str(tmp_path / "payload.bin"), "20000"], capture_output=True, text=True
+    )
     assert result.returncode == 0, result.stderr
     assert 500 < int(result.stdout) < 12000  # a changed weight is a valid model, a changed header is none
 
 
 @pytest.mark.slow
 @pytest.mark.qemu
-@pytest.mark.skipif(shutil.which("qemu-system-riscv32") is None, reason="qemu-system-riscv32 is not installed")
+@pytest.mark.skipif(
+    shutil.which("qemu-system-riscv32") is None, reason="qemu-system-riscv32 is not installed"
+)
 @pytest.mark.parametrize("model", [counter, two_inputs, float_edges])
 def test_models_with_state_several_inputs_and_floats_pass_their_self_test(
     make: Made, model: Callable[[], Model], tmp_path: Path

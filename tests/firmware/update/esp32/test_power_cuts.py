@@ -23,7 +23,11 @@ def test_no_power_cut_leaves_images_that_do_not_belong_together(program: Path, s
 
 #: Mistakes in esp_boot.c, and a story that finds each.
 MISTAKES = {
-    "a trial does not end": ("return has_firmware ? 2 * AR_SLOTS_TRIALS : AR_SLOTS_TRIALS;", "return 255;", "hangs"),
+    "a trial does not end": (
+        "return has_firmware ? 2 * AR_SLOTS_TRIALS : AR_SLOTS_TRIALS;",
+        "return 255;",
+        "hangs",
+    ),
     "ESP-IDF is not told that a firmware is good": ("(void)esp_boot_confirm();", "", "rejects"),
     "a firmware that ESP-IDF refuses is not rejected": (
         "if (choice != AR_BOOT_RUN_TRIAL || reject(boot) != 0)",
