@@ -98,7 +98,7 @@ def _read_manifest(project: Path) -> tuple[Board, bytes]:
     path = project / MANIFEST
     try:
         manifest = parse_json(read_text(path))
-    except (UsageError, ValueError) as error:
+    except (OSError, UsageError, ValueError) as error:
         raise UsageError(f"{project} is no project of Arenite: cannot read {MANIFEST}.", hint) from error
     fields = manifest if isinstance(manifest, dict) else {}
     if fields.get("protocol") != PROTOCOL or not isinstance(fields.get("abi"), str):

@@ -2,8 +2,8 @@
 
 ``python -m tests.firmware.update.esp32.power_cuts`` prints the numbers of cuts. The C code of Arenite for the ESP32
 runs on a model of ESP-IDF's partitions, of ``otadata`` with its sequence numbers, checksums and states, and of the boot
-loader with the rollback of applications (``esp_model.c``). After each cut the device starts again, with a second cut in every
-operation that follows.
+loader with the rollback of applications (``esp_model.c``). After each cut the device starts again, with a second cut
+in every operation that follows.
 """
 
 from __future__ import annotations
