@@ -13,7 +13,7 @@
 
 #ifdef AR_UPDATE_PARTITIONS
 #include "esp_memories.h"
-#define OTHER_MEMORIES "impossible: the partitions are others, or the flash memory does not work\n"
+#define OTHER_MEMORIES "impossible: other partitions, or a firmware that does not start\n"
 static int memories_suit(void) { return 0; }
 #else
 #include "loader_functions.h"

@@ -45,6 +45,26 @@ static void change_to(uint32_t *restarts, const esp_partition_t *wanted)
     }
 }
 
+static const esp_partition_t *wanted_partition(const esp_boot *esp)
+{
+    return esp->slots.slots[AR_SLOTS_FIRMWARE][ar_boot_slot(&esp->boot, AR_SLOTS_FIRMWARE)].partition;
+}
+
+/* No images may run together. If the firmware that the record names is damaged, the boot loader has started the other one.
+ * Then the record must name the one that runs, because an update is written to the other slot. */
+static int without_model(esp_boot *esp, const esp_partition_t *running)
+{
+    ar_boot *boot = &esp->boot;
+    if (wanted_partition(esp) == running) {
+        return ESP_BOOT_NO_MODEL;
+    }
+    if (ar_boot_phase(boot) != AR_BOOT_STEADY) {
+        return ESP_BOOT_OTHER;
+    }
+    field_write(boot, FIELD_ACTIVE, 1, field_read(boot, FIELD_ACTIVE, 1) ^ 1u << AR_SLOTS_FIRMWARE);
+    return ar_boot_save(boot) ? ESP_BOOT_FAILED : ESP_BOOT_NO_MODEL;
+}
+
 int esp_boot_confirm(void)
 {
     const esp_partition_t *running = esp_ota_get_running_partition();
@@ -75,10 +95,9 @@ int esp_boot_start(esp_boot *esp)
         boot->trials = trials(boot);
         const int choice = ar_boot_choose(boot);
         if (choice == AR_BOOT_FAILED || choice == AR_BOOT_NOTHING) {
-            return choice == AR_BOOT_FAILED ? ESP_BOOT_FAILED : ESP_BOOT_NO_MODEL;
+            return choice == AR_BOOT_FAILED ? ESP_BOOT_FAILED : without_model(esp, running);
         }
-        const esp_partition_t *wanted =
-            esp->slots.slots[AR_SLOTS_FIRMWARE][ar_boot_slot(boot, AR_SLOTS_FIRMWARE)].partition;
+        const esp_partition_t *wanted = wanted_partition(esp);
         if (wanted == running) {
             *esp->restarts = 0;
             if (choice == AR_BOOT_RUN_TRIAL) {
@@ -90,8 +109,8 @@ int esp_boot_start(esp_boot *esp)
         }
         change_to(esp->restarts, wanted);
         if (choice != AR_BOOT_RUN_TRIAL || reject(boot) != 0) {
-            return ESP_BOOT_NO_MODEL;
+            return ESP_BOOT_OTHER;
         }
     }
-    return ESP_BOOT_NO_MODEL;
+    return ESP_BOOT_OTHER;
 }

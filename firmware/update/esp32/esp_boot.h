@@ -16,9 +16,10 @@
 #include "esp_slots.h"
 
 enum {
-    ESP_BOOT_RUN,       /* run the model in esp_boot_model */
+    ESP_BOOT_RUN,       /* run the firmware and the model that ar_boot names */
     ESP_BOOT_RUN_TRIAL, /* the same, on trial: start the watchdog first */
-    ESP_BOOT_NO_MODEL,  /* no firmware and model may run together, or the chip refuses the other firmware */
+    ESP_BOOT_NO_MODEL,  /* no firmware and model may run together: take an update */
+    ESP_BOOT_OTHER,     /* the chip does not start the firmware that the record names: take no update */
     ESP_BOOT_FAILED     /* the partitions are others, or the flash memory does not work */
 };
 

@@ -59,7 +59,7 @@ int memories_start(ar_boot *memories)
     esp.board = PROGRAM_BOARD;
     esp.check = ar_slots_check;
     choice = esp_boot_start(&esp);
-    if (choice == ESP_BOOT_FAILED) {
+    if (choice == ESP_BOOT_FAILED || choice == ESP_BOOT_OTHER) {
         return 0;
     }
     if (choice == ESP_BOOT_RUN_TRIAL) {

@@ -12,7 +12,8 @@ extern model_data memories_model;
 #define golden (*memories_model.golden)
 
 /* Chooses firmware and model, starts the watchdog if they are on trial, and loads the model. Fills `memories` with what
- * ar_update_board needs. Returns 1, or 0 if the partitions are others or the flash memory does not work. */
+ * ar_update_board needs. Returns 1, or 0 if the device takes no update: the partitions are others, the flash
+ * memory does not work, or the chip does not start the firmware that the record names. */
 int memories_start(ar_boot *memories);
 
 /* Returns 1 if the program judges images on trial. */

@@ -14,7 +14,8 @@
 
 /* What the new images do. CRASHES: the new firmware crashes before it calls esp_boot_start. DAMAGED: our check refuses it.
  * FOREIGN: our check accepts it, but ESP-IDF does not start it. DOWNGRADE: the old images are asked for after the new ones
- * were confirmed. STUCK: the boot loader of ESP-IDF no longer starts the new firmware after it was confirmed. The stories from
+ * were confirmed. STUCK: the boot loader of ESP-IDF no longer starts the new firmware after it was confirmed. GONE: the
+ * new firmware is damaged after it was confirmed. The stories from
  * MODEL_CONFIRMS on have a new model and no new firmware. */
 enum {
     CONFIRMS,
@@ -25,6 +26,7 @@ enum {
     FOREIGN,
     DOWNGRADE,
     STUCK,
+    GONE,
     MODEL_CONFIRMS,
     MODEL_REJECTS,
     MODEL_HANGS
@@ -37,6 +39,7 @@ enum { MAX_STARTS = 60, REASON_DAMAGED = 7, REASON_COUNTER = 8, REJECTED = 9, PA
 typedef struct {
     esp_device device; /* first, so that a pointer to it is one to the world */
     uint32_t story, second, depth;
+    uint32_t is_damaged;
     jmp_buf restart; /* where esp_restart goes */
 } world;
 
@@ -174,7 +177,8 @@ static int application(ar_boot *boot, int choice, uint32_t generation)
 {
     const uint32_t story = now()->story, outcome = ar_boot_outcome(boot), reason = ar_boot_reason(boot);
     const uint32_t pairs = story >= MODEL_CONFIRMS ? MODEL : FIRMWARE | MODEL;
-    const int confirms = story == CONFIRMS || story == DOWNGRADE || story == STUCK || story == MODEL_CONFIRMS;
+    const int confirms =
+        story == CONFIRMS || story == DOWNGRADE || story == STUCK || story == GONE || story == MODEL_CONFIRMS;
     if (choice == ESP_BOOT_RUN_TRIAL) {
         if (generation == OLD) {
             fail("old images are on trial");
@@ -207,6 +211,12 @@ static int application(ar_boot *boot, int choice, uint32_t generation)
         }
         if (story == DOWNGRADE && (outcome != AR_BOOT_REFUSED || reason != REASON_COUNTER)) {
             update(boot, OLD, pairs);
+            return 0;
+        }
+        if (story == GONE && !now()->is_damaged) {
+            const ar_flash *flash = boot->pairs[0].slots[ar_boot_slot(boot, 0)];
+            now()->is_damaged = 1;
+            (void)flash->erase(flash->context, 1);
             return 0;
         }
         esp_now->refused = story == STUCK ? 1 + esp_now->running : 0;
@@ -252,8 +262,12 @@ static int start(world *w)
         return 0;
     }
     const int choice = esp_boot_start(&esp);
-    if (w->device.refused != 0 && choice == ESP_BOOT_NO_MODEL) {
+    if (w->device.refused != 0 && choice == ESP_BOOT_OTHER) {
         return 1;
+    }
+    if (w->is_damaged && choice == ESP_BOOT_NO_MODEL) {
+        update(&esp.boot, NEW, FIRMWARE | MODEL);
+        return 0;
     }
     if (choice != ESP_BOOT_RUN && choice != ESP_BOOT_RUN_TRIAL) {
         fail(choice == ESP_BOOT_NO_MODEL ? "no firmware and model may run together" : "the memory failed");

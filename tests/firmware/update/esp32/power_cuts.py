@@ -21,7 +21,7 @@ from tests.firmware.update.image_check import STRICT
 
 _HERE = Path(__file__).parent
 STORIES = (
-    *("confirms", "rejects", "hangs", "crashes", "damaged", "foreign", "downgrade", "stuck"),
+    *("confirms", "rejects", "hangs", "crashes", "damaged", "foreign", "downgrade", "stuck", "gone"),
     *("model confirms", "model rejects", "model hangs"),
 )
 _SOURCES = ("esp_boot.c", "esp_slots.c", "boot_choose.c", "boot_state.c", "swap.c", "state_store.c")

@@ -40,6 +40,11 @@ MISTAKES = {
         "return 1 ||",
         "rejects",
     ),
+    "an update is written over the firmware that runs": (
+        "field_write(boot, FIELD_ACTIVE, 1, field_read(boot, FIELD_ACTIVE, 1) ^ 1u << AR_SLOTS_FIRMWARE);",
+        "",
+        "gone",
+    ),
     "restarts are not counted": ("count < MAX_RESTARTS;", "1;", "stuck"),
 }
 
