@@ -15,10 +15,10 @@ import pytest
 from arenite.firmware.espidf.update_partitions import update_partitions
 from arenite.host.update.image_file import read_image
 from arenite.profiles.boards import load_board
+from tests.firmware.update.esp32.esp_board import idf_build
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, library_or_skip
 from tests.host.cli.conftest import Arenite, arenite
 from tests.host.small_graphs import classifier, save
-from tests.host.update.test_esp_life import idf_build
 
 pytestmark = [
     pytest.mark.skipif(not HAS_IMGTOOL, reason=NO_IMGTOOL),

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from arenite.firmware.espidf.update_partitions import partition_table, update_partitions
 from arenite.firmware.update.esp_project import FIRMWARE_HEADER_BYTES, MODEL_HEADER_BYTES
 from arenite.host.update.signed_image import ImageProperties, sign_image
 from arenite.profiles.boards import load_board
-from tests.firmware.update.esp32.esp_board import BOARD, build, run
+from tests.firmware.update.esp32.esp_board import BOARD, build, idf_build, run
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, library_or_skip
 from tests.host.cli.conftest import Arenite, arenite
 from tests.host.small_graphs import classifier, save
@@ -29,18 +28,6 @@ pytestmark = [
     pytest.mark.skipif(not HAS_IMGTOOL, reason=NO_IMGTOOL),
 ]
 __all__ = ["arenite"]
-
-
-def idf_build(project: Path, application: bytes) -> None:
-    """Write what ``idf.py build`` writes."""
-    for name, data in (
-        ("bootloader/bootloader.bin", b"\xe9 boot loader"),
-        ("partition_table/partition-table.bin", partition_table(update_partitions(load_board(BOARD)))),
-        ("firmware.bin", application),
-    ):
-        path = project / "build" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
 
 
 def model_line(report: str) -> str:

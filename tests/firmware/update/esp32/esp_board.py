@@ -12,7 +12,7 @@ from arenite.firmware.boards.cores import core_named
 from arenite.firmware.boards.families import family_named
 from arenite.firmware.boards.linker import linker_script
 from arenite.firmware.boards.toolchains import GCC, compiler_flags
-from arenite.firmware.espidf.update_partitions import update_partitions
+from arenite.firmware.espidf.update_partitions import partition_table, update_partitions
 from arenite.firmware.sources import BOARDS
 from arenite.host.emulator.machine import RunningEmulator, start
 from arenite.profiles.boards import load_board
@@ -22,6 +22,7 @@ BOARD, _MACHINE = "esp32-c3-devkitm-1", "qemu_riscv32"
 #: The RAM of the machine, and where the flash memory is in it.
 _RAM_AT, _RAM_BYTES, _FLASH_AT = 0x80000000, 64 << 20, 0x82000000
 _STACK_BYTES = 8192
+_PAGES = {"OTA": "ota_0", "MODEL": "model_0", "UPDATE": "update"}
 
 
 def build(project: Path, folder: Path) -> Path:
@@ -73,7 +74,16 @@ def build(project: Path, folder: Path) -> Path:
     return elf
 
 
-_PAGES = {"OTA": "ota_0", "MODEL": "model_0", "UPDATE": "update"}
+def idf_build(project: Path, application: bytes) -> None:
+    """Write what ``idf.py build`` writes into the project: ``application``, and stand-ins for the other files."""
+    for name, data in (
+        ("bootloader/bootloader.bin", b"\xe9 boot loader"),
+        ("partition_table/partition-table.bin", partition_table(update_partitions(load_board(BOARD)))),
+        ("firmware.bin", application),
+    ):
+        path = project / "build" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
 
 
 @contextmanager

@@ -14,15 +14,15 @@ from arenite.converters.graph.model import Model
 from arenite.firmware.sources import ENGINE, UPDATE
 from arenite.firmware.update.model_data import ModelData
 from arenite.host.update.esp_build import EspUpdate, build_esp_update
+from arenite.host.update.esp_factory import make_factory
 from arenite.host.update.keys import generate_key
 from arenite.host.update.update_build import UpdateOptions
 from arenite.profiles.boards import load_board
-from tests.firmware.update.esp32.esp_board import BOARD, build, run
+from tests.firmware.update.esp32.esp_board import BOARD, build, idf_build, run
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, STRICT, library_or_skip
 from tests.host.small_graphs import classifier, counter, float_edges, save, two_inputs
-from tests.host.update.retrained_model import retrained
+from tests.host.update.retrained_model import retrained, without_activation
 from tests.host.update.slot_board import SlotBoard
-from tests.host.update.test_update_build import without_activation
 
 pytestmark = [
     pytest.mark.skipif(not HAS_IMGTOOL, reason=NO_IMGTOOL),
@@ -93,9 +93,6 @@ def test_the_loader_refuses_or_survives_damaged_data(make: Made, tmp_path: Path)
 def test_models_with_state_several_inputs_and_floats_pass_their_self_test(
     make: Made, model: Callable[[], Model], tmp_path: Path
 ) -> None:
-    from arenite.host.update.esp_factory import make_factory
-    from tests.host.update.test_esp_life import idf_build
-
     project = tmp_path / "project"
     make(model()).write(project)
     idf_build(project, b"\xe9 application")
