@@ -12,6 +12,7 @@ use them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from arenite.errors import ProfileError
@@ -70,9 +71,13 @@ def partitions(board: Board, state_bytes: int = 0) -> list[Partition]:
 def partitions_csv(board: Board, state_bytes: int = 0) -> str:
     """Return the text of ``partitions.csv``, with a partition of ``state_bytes`` for what an application learned."""
     assert board.espressif is not None
-    rows = [
-        f"{p.name + ',':<9} {p.type + ',':<5} {p.subtype + ',':<8} {p.offset:#x}, {p.size:#x}\n"
-        for p in partitions(board, state_bytes)
-    ]
     megabytes = board.espressif.flash_size >> 20
-    return _HEAD.format(board=board.name, megabytes=megabytes) + "".join(rows)
+    return _HEAD.format(board=board.name, megabytes=megabytes) + csv_rows(partitions(board, state_bytes))
+
+
+def csv_rows(table: Sequence[Partition]) -> str:
+    """Return the lines of ``table`` in a ``partitions.csv``."""
+    return "".join(
+        f"{p.name + ',':<9} {p.type + ',':<5} {p.subtype + ',':<8} {p.offset:#x}, {p.size:#x}\n"
+        for p in table
+    )

@@ -68,7 +68,8 @@ _STRING = """\
 void *memcpy(void *to, const void *from, size_t bytes);
 void *memset(void *to, int value, size_t bytes);
 """
-_WITHOUT_LIBC = "without_libc"
+#: The folder with headers for compilers without a C library.
+WITHOUT_LIBC = "without_libc"
 
 P256_M = CLibrary(
     name="p256-m",
@@ -81,9 +82,9 @@ P256_M = CLibrary(
     written={
         "mbedtls/platform_util.h": _PLATFORM_UTIL,
         "psa/crypto.h": _CRYPTO,
-        f"{_WITHOUT_LIBC}/string.h": _STRING,
-        f"{_WITHOUT_LIBC}/stdio.h": "",
-        f"{_WITHOUT_LIBC}/stdlib.h": "",
+        f"{WITHOUT_LIBC}/string.h": _STRING,
+        f"{WITHOUT_LIBC}/stdio.h": "",
+        f"{WITHOUT_LIBC}/stdlib.h": "",
     },
 )
 
@@ -103,4 +104,4 @@ def p256_m_folder(archive: Path | None = None, *, progress: bool = True) -> Path
 
 def p256_m_flags(folder: Path) -> tuple[str, ...]:
     """Return the compiler's flags for ``p256-m.c``, and for files that include ``p256-m.h``."""
-    return ("-isystem", str(folder), "-idirafter", str(folder / _WITHOUT_LIBC))
+    return ("-isystem", str(folder), "-idirafter", str(folder / WITHOUT_LIBC))

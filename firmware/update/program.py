@@ -27,8 +27,8 @@ from arenite.profiles.board import Board, MemoryRegion
 PROTOCOL = "update"
 #: The names of the linker's regions for the payloads.
 FIRMWARE_REGION, MODEL_REGION = "FIRMWARE_SLOT", "MODEL_SLOT"
-_SOURCES = (
-    *("update_main.c", "update_glue.c", "self_test.c", "loader_calls.c", "boot_state.c"),
+#: The C files of the device's side of the protocol.
+PROTOCOL_SOURCES = (
     *("device.c", "device_image.c", "device_state.c", "device_upload.c", "coded_frames.c", "reed_solomon.c"),
     *(
         "smp_server.c",
@@ -39,6 +39,10 @@ _SOURCES = (
         "smp_statistics.c",
         "cbor.c",
     ),
+)
+_SOURCES = (
+    *("update_main.c", "update_glue.c", "self_test.c", "loader_calls.c", "boot_state.c"),
+    *PROTOCOL_SOURCES,
 )
 
 _AGENT_SOURCES = ("agent_glue.c", "device_agent.c", "observations.c")

@@ -1,18 +1,42 @@
 /* Connects the program of update_main.c with updates over the serial port (device.h) and with the memories of the board
- * (slots.h). The boot loader has started the watchdog if the images are on trial. */
+ * (slots.h). The watchdog runs if the images are on trial: the boot loader has started it, or, on a board with
+ * AR_UPDATE_PARTITIONS, memories_start. */
 #include "update_glue.h"
 
 #include "device.h"
 #include "health.h"
-#include "loader_functions.h"
 #include "port.h"
 #include "program.h"
-#include "slots.h"
 #ifdef AR_AGENT
 #include "agent_glue.h"
 #endif
 
+#ifdef AR_UPDATE_PARTITIONS
+#include "esp_memories.h"
+#define OTHER_MEMORIES "impossible: other partitions, or a firmware that does not start\n"
+static int memories_suit(void) { return 0; }
+#else
+#include "loader_functions.h"
+#include "slots.h"
+#define OTHER_MEMORIES "impossible: the boot loader is another one\n"
 static ar_slots slots;
+
+static int memories_suit(void) { return loader_has_functions(); }
+
+static int memories_start(ar_boot *memories)
+{
+    if (!memories_suit()) {
+        return 0;
+    }
+    ar_slots_start(&slots, memories);
+    return 1;
+}
+
+static int memories_are_on_trial(void) { return 1; }
+
+static int memories_confirm(void) { return 0; }
+#endif
+
 static ar_update_board board;
 static ar_update update;
 static uint8_t is_broken; /* 1: the memories do not work, and every byte is text */
@@ -50,11 +74,10 @@ static void take_text(void *context, uint8_t byte)
 void update_glue_start(void)
 {
     ar_boot memories;
-    if (!loader_has_functions()) {
+    if (!memories_start(&memories)) {
         is_broken = 1;
         return;
     }
-    ar_slots_start(&slots, &memories);
     board.board = PROGRAM_BOARD;
     board.pair_count = memories.pair_count;
     for (uint32_t i = 0; i < memories.pair_count; i++) {
@@ -71,11 +94,13 @@ void update_glue_start(void)
 
 void update_glue_judge(uint32_t result)
 {
-    if (is_broken || !ar_update_is_trial(&update)) {
+    if (is_broken || !ar_update_is_trial(&update) || !memories_are_on_trial()) {
         return;
     }
     if (result == 0) {
-        ar_update_confirm(&update);
+        if (memories_confirm() == 0) {
+            ar_update_confirm(&update);
+        }
     } else {
         ar_update_reject(&update, result);
     }
@@ -87,8 +112,7 @@ void update_glue_report(void)
     const uint32_t outcome = ar_boot_outcome(&update.boot);
     update_print("update ");
     if (is_broken) {
-        update_print(loader_has_functions() ? "impossible: the flash memory does not work\n"
-                                            : "impossible: the boot loader is another one\n");
+        update_print(memories_suit() ? "impossible: the flash memory does not work\n" : OTHER_MEMORIES);
         return;
     }
     if (ar_update_is_trial(&update)) {

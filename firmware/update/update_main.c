@@ -14,8 +14,12 @@
 #include "agent_glue.h"
 #endif
 
+#ifdef AR_UPDATE_PARTITIONS
+#include "esp_memories.h" /* the model is data, and there may be none */
+#else
 extern const ar_model model;
 extern const ar_golden golden;
+#endif
 
 #ifdef AR_AGENT
 enum { LINE_BYTES = 20 };

@@ -11,6 +11,7 @@ from arenite.files import write_atomic
 from arenite.host.cli.option_types import WholeNumber
 from arenite.host.cli.update_build import build
 from arenite.host.cli.update_device import emulate, loader
+from arenite.host.cli.update_factory import factory
 from arenite.host.cli.update_options import allow_test_key_option, counter_option, private_key_option
 from arenite.host.cli.update_push import push, rollback, status
 from arenite.host.cli.update_repository import repository
@@ -38,7 +39,7 @@ def update() -> None:
     """
 
 
-for _command in (build, loader, emulate, push, status, rollback, repository):
+for _command in (build, factory, loader, emulate, push, status, rollback, repository):
     update.add_command(_command)
 
 

@@ -8,15 +8,23 @@ import click
 
 from arenite.files import write_atomic
 from arenite.firmware.boards.cores import OPTIMISE_MODES
+from arenite.firmware.update.esp_project import MODEL_IMAGE
 from arenite.host.cli.update_options import allow_test_key_option, counter_option, private_key_option
 from arenite.host.report.console import note, print_json, show
+from arenite.host.update.esp_build import build_esp_update
 from arenite.host.update.update_build import UpdateOptions, build_update
+from arenite.profiles.board import Board
 from arenite.profiles.boards import load_board
 
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--board", required=True, metavar="NAME", help="Name of an emulated board that takes updates.")
+@click.option(
+    "--board",
+    required=True,
+    metavar="NAME",
+    help="Name of an ESP32 board, or of an emulated board that takes updates.",
+)
 @private_key_option
 @click.option("--version", required=True, metavar="A.B.C[+D]", help="Version of the images, such as 1.2.3+4.")
 @click.option(
@@ -25,7 +33,8 @@ from arenite.profiles.boards import load_board
     required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="File for the image of the firmware. The model's image is beside it: NAME.model.bin for NAME.bin.",
+    help="File for the image of the firmware. The model's image is beside it: NAME.model.bin for NAME.bin. For an "
+    "ESP32, it is the folder for a project of ESP-IDF.",
 )
 @click.option(
     "--model-only",
@@ -70,9 +79,14 @@ def build(
 
     The image of the model has all constants of MODEL, that of the firmware everything else. The ABI is the hash of the
     firmware: a model with the same ABI can be updated alone. Needs the extra `update`, and the cross compiler.
+
+    For an ESP32, ESP-IDF builds the firmware: the command writes the project and the image of the model, and
+    `arenite update factory` signs the firmware.
     """
     profile = load_board(board)
     options = UpdateOptions(key, version, counter, golden, optimise, model_only, allow_test_key, agent)
+    if profile.espressif is not None:
+        return _build_project(model, profile, options, output, as_json)
     images = build_update(model, profile, options, note)
     model_output = output if model_only else output.with_name(f"{output.stem}.model.bin")
     write_atomic(model_output, images.model)
@@ -102,4 +116,39 @@ def build(
         f"{model_output}: model {version} for {profile.name}, {len(images.model):,} bytes",
         f"ABI {images.abi.hex()}, --optimise {images.optimise}",
     )
+    return 0
+
+
+def _build_project(model: Path, board: Board, options: UpdateOptions, output: Path, as_json: bool) -> int:
+    """Write the project of an ESP32 into the folder ``output``, or, for the model alone, its image to this file."""
+    made = build_esp_update(model, board, options, note)
+    image = output if options.model_only else output / MODEL_IMAGE
+    if options.model_only:
+        write_atomic(output, made.image)
+    else:
+        made.write(output)
+    if as_json:
+        print_json(
+            {
+                "schema": "arenite.update-project/1",
+                "project": None if options.model_only else str(output),
+                "model_image": str(image),
+                "model_bytes": len(made.image),
+                "abi": made.program.abi.hex(),
+                "version": options.version,
+                "counter": options.counter,
+                "board": board.name,
+                "optimise": made.optimise,
+            }
+        )
+        return 0
+    show(
+        f"{image}: model {options.version} for {board.name}, {len(made.image):,} bytes",
+        f"ABI {made.program.abi.hex()}, --optimise {made.optimise}",
+    )
+    if not options.model_only:
+        show(
+            f"Next: idf.py -C {output} build",
+            f"then: arenite update factory {output} --key {options.key} --version {options.version} -o device.bin",
+        )
     return 0

@@ -10,7 +10,7 @@ from arenite.host.link.transport import PortGoneError
 from arenite.host.update.device_info import Device, Slot, read_device, read_slots, slots_of
 from arenite.host.update.device_link import DeviceLink
 from arenite.host.update.image_file import ImageFile
-from arenite.host.update.reasons import reason
+from arenite.host.update.reasons import NOT_STARTED, reason
 from arenite.host.update.smp_message import GROUP_IMAGE, GROUP_OS, WRITE
 from arenite.host.update.upload import Upload, UploadReport
 
@@ -218,6 +218,8 @@ def outcome_reason(device: Device) -> str:
     if device.outcome == "refused":
         return reason(device.reason)
     if device.outcome == "returned":
+        if device.reason == NOT_STARTED:
+            return reason(device.reason)
         return (
             f"The new images failed their self-test with reason {device.reason}."
             if device.reason

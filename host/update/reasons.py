@@ -39,10 +39,14 @@ REASONS: dict[int, tuple[str, str]] = {
 
 #: Firmware and model do not belong together: AR_BOOT_ABI_DIFFERS of firmware/update/boot.h.
 ABI_DIFFERS = 255
+#: The vendor's boot loader does not start the firmware: ESP_BOOT_REFUSED of firmware/update/esp32/esp_boot.h.
+NOT_STARTED = 253
 
 
 def reason(number: int) -> str:
-    """Return the sentence for a result of ``ar_image_check``, or for ``ABI_DIFFERS``."""
+    """Return the sentence for a result of ``ar_image_check``, ``ABI_DIFFERS`` or ``NOT_STARTED``."""
     if number == ABI_DIFFERS:
         return "Firmware and model were made for different graphs, arenas or kernels."
+    if number == NOT_STARTED:
+        return "The boot loader of ESP-IDF refuses the firmware: it is no application for this chip."
     return REASONS[number][1] if number in REASONS else f"The device refused the image with reason {number}."

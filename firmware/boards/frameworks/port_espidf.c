@@ -4,7 +4,9 @@
  * but never run on a board.
  */
 #if defined(ESP_PLATFORM) && !defined(ARDUINO) /* the Arduino core for ESP32 has a port of its own */
+#ifndef AR_UPDATE_PARTITIONS
 #include "agent.h"
+#endif
 #include "health.h"
 #include "port.h"
 #ifdef AR_HEALTH
@@ -186,11 +188,13 @@ void port_init(void)
     open_line();
 }
 
+#ifndef AR_UPDATE_PARTITIONS
 /* The stack is that of the main task. FreeRTOS paints it when it creates the task. On these chips,
  * uxTaskGetStackHighWaterMark returns the number of bytes that were never used; on others it counts words. */
 uint32_t ar_stack_bytes(void) { return CONFIG_ESP_MAIN_TASK_STACK_SIZE; }
 
 uint32_t ar_stack_used(void) { return CONFIG_ESP_MAIN_TASK_STACK_SIZE - uxTaskGetStackHighWaterMark(NULL); }
+#endif
 
 void port_restart(uint32_t reason)
 {
@@ -199,12 +203,18 @@ void port_restart(uint32_t reason)
     esp_restart();
 }
 
+#ifdef AR_UPDATE_PARTITIONS /* update_main.c */
+int main(void);
+
+void app_main(void) { main(); }
+#else
 void app_main(void)
 {
     port_init();
     ar_prepare();
     ar_serve();
 }
+#endif
 #else
 typedef int arenite_port_espidf_is_not_used; /* ISO C requires a declaration in every file */
 #endif

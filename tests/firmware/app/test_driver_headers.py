@@ -19,7 +19,7 @@ from arenite.firmware.app.drivers.microphones import microphone_of
 from arenite.firmware.app.forms.folders import sources_of
 from arenite.host.app.generate import generate_app
 from arenite.profiles.boards import load_board
-from tests.firmware.app.vendor_headers import HEADERS, NEWLIB, PICOLIBC, mbed_core
+from tests.firmware.app.vendor_headers import HEADERS, NEWLIB, PICOLIBC, esp_idf, mbed_core
 from tests.host.app.sound_models import sound_model
 
 _WARNINGS = ("-Wall", "-Wextra", "-Werror", "-c")
@@ -111,43 +111,6 @@ def test_the_pico_sdk_s_driver_compiles(tmp_path: Path) -> None:
     ],
 )
 def test_esp_idf_s_drivers_compile(board: str, chip: str, names: list[str], tmp_path: Path) -> None:
-    components = HEADERS / "esp-idf/components"
-    _require(components, PICOLIBC)
-    (tmp_path / "sdkconfig.h").write_text(
-        f"#define CONFIG_IDF_TARGET_{chip.upper()} 1\n"
-        "#define CONFIG_IDF_TARGET_ARCH_RISCV 1\n#define CONFIG_ESP_SYSTEM_SINGLE_CORE_MODE 1\n"
-        "#define CONFIG_FREERTOS_UNICORE 1\n#define CONFIG_FREERTOS_NUMBER_OF_CORES 1\n"
-        "#define CONFIG_FREERTOS_HZ 1000\n#define CONFIG_FREERTOS_MAX_TASK_NAME_LEN 16\n"
-        "#define CONFIG_FREERTOS_IDLE_TASK_STACKSIZE 1536\n#define CONFIG_FREERTOS_ISR_STACKSIZE 1536\n"
-        "#define CONFIG_FREERTOS_THREAD_LOCAL_STORAGE_POINTERS 1\n#define CONFIG_LOG_MAXIMUM_LEVEL 3\n"
-        "#define CONFIG_FREERTOS_TASK_NOTIFICATION_ARRAY_ENTRIES 1\n#define CONFIG_FREERTOS_QUEUE_REGISTRY_SIZE 0\n"
-        "#define CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ 160\n#define CONFIG_LOG_VERSION 1\n"
-        "#define CONFIG_LOG_DEFAULT_LEVEL 0\n"
-        "#define CONFIG_FREERTOS_TIMER_TASK_STACK_DEPTH 2048\n#define CONFIG_FREERTOS_TIMER_QUEUE_LENGTH 10\n"
-        "#define CONFIG_FREERTOS_TIMER_TASK_PRIORITY 1\n"
-    )
-    parts: tuple[str, ...] = (
-        "include",
-        f"{chip}/include",
-        f"{chip}/register",
-        f"include/{chip}",
-        "platform_include",
-        "config/include",
-    )
-    parts += ("config/include/freertos", "config/riscv/include", "esp_additions/include", f"{chip}")
-    parts += ("FreeRTOS-Kernel/include", "FreeRTOS-Kernel/portable/riscv/include")
-    parts += ("FreeRTOS-Kernel/portable/riscv/include/freertos", "platform_port/include")
-    used = [*components.glob("esp_driver_*"), *components.glob("esp_hal_*")]
-    used += [
-        components / name for name in ("esp_common", "esp_hw_support", "esp_rom", "esp_system", "esp_timer")
-    ]
-    used += [components / name for name in ("hal", "soc", "log", "heap", "esp_libc", "freertos", "riscv")]
-    headers = [path for folder in used for part in parts if (path := folder / part).is_dir()]
-    flags = [
-        "-std=gnu17",
-        "-march=rv32imac_zicsr_zifencei",
-        "-mabi=ilp32",
-        "-DESP_PLATFORM",
-        "-DARENITE_BAUD=115200",
-    ]
-    _compile("riscv64-unknown-elf-gcc", flags, board, tmp_path, names, [tmp_path, *headers, PICOLIBC])
+    _require(HEADERS / "esp-idf/components", PICOLIBC)
+    flags, headers = esp_idf(tmp_path, chip)
+    _compile("riscv64-unknown-elf-gcc", flags, board, tmp_path, names, headers)

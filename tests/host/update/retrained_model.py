@@ -51,6 +51,15 @@ def with_another_bias(model: Model) -> Model:
     return model.with_main(replace(model.main, tensors=tuple(tensors)))
 
 
+def without_activation(model: Model) -> Model:
+    """Return the same model without the fused activation of its first operator. All shapes stay."""
+    graph = model.main
+    ops = list(graph.ops)
+    k = next(k for k, op in enumerate(ops) if "fused_activation_function" in op.options)
+    ops[k] = replace(ops[k], options={**ops[k].options, "fused_activation_function": 0})
+    return model.with_main(replace(graph, ops=tuple(ops)))
+
+
 def with_wrong_weight(payload: bytes, other: bytes) -> bytes:
     """Return the constants of a model with one wrong byte. ``other`` is the payload of ``with_another_bias``.
 

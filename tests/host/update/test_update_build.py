@@ -22,7 +22,12 @@ from arenite.profiles.boards import load_board
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL
 from tests.fuzz.graph_builder import GraphBuilder
 from tests.host.small_graphs import classifier, counter, float_edges, quant, save, two_inputs
-from tests.host.update.retrained_model import retrained, with_another_bias, with_wrong_weight
+from tests.host.update.retrained_model import (
+    retrained,
+    with_another_bias,
+    with_wrong_weight,
+    without_activation,
+)
 from tests.host.update.slot_board import run_images
 
 pytestmark = [
@@ -57,15 +62,6 @@ def build(tmp_path: Path) -> Build:
 def payload(image: bytes | None, header_bytes: int) -> bytes:
     assert image is not None
     return image[header_bytes : header_bytes + int.from_bytes(image[12:16], "little")]
-
-
-def without_activation(model: Model) -> Model:
-    """Return the same model without the fused activation of its first operator. All shapes stay."""
-    graph = model.main
-    ops = list(graph.ops)
-    k = next(k for k, op in enumerate(ops) if "fused_activation_function" in op.options)
-    ops[k] = replace(ops[k], options={**ops[k].options, "fused_activation_function": 0})
-    return model.with_main(replace(graph, ops=tuple(ops)))
 
 
 def large() -> Model:

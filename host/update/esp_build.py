@@ -1,0 +1,110 @@
+"""Write the ESP-IDF project of a model that takes updates, and sign the image of the model, for an ESP32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from arenite.errors import DoesNotFitError, UsageError
+from arenite.firmware.espidf.update_partitions import MODEL, update_partitions
+from arenite.firmware.generator.model_source import model_sources
+from arenite.firmware.update.esp_project import (
+    MODEL_HEADER_BYTES,
+    EspProgram,
+    esp_program,
+    write_esp_program,
+)
+from arenite.firmware.update.golden import golden_source
+from arenite.firmware.update.graph_hash import graph_hash
+from arenite.firmware.update.program import ProgramModel
+from arenite.host.build.fit import AUTOMATIC_GOALS, BuildChoice, choose
+from arenite.host.build.options import BuildOptions
+from arenite.host.build.prepare import Prepared, prepare
+from arenite.host.build.project import STACK_MARGIN
+from arenite.host.update.golden_samples import golden_samples
+from arenite.host.update.keys import read_public_key, refuse_test_key, require_private_key
+from arenite.host.update.signed_image import ImageProperties, sign_image
+from arenite.host.update.update_build import MIN_STACK_BYTES, UpdateOptions
+from arenite.profiles.board import Board
+
+
+@dataclass(frozen=True)
+class EspUpdate:
+    """The project of a program without the image of its model, that image, and the goal of the code generator."""
+
+    program: EspProgram
+    board: Board
+    image: bytes
+    optimise: str
+
+    def write(self, folder: Path) -> None:
+        """Write the project into ``folder``. Raises ``UsageError`` if the folder has other files."""
+        write_esp_program(folder, self.program, self.board, self.image, self.optimise)
+
+
+def build_esp_update(
+    model: Path, board: Board, options: UpdateOptions, on_start: Callable[[str], None] = lambda _: None
+) -> EspUpdate:
+    """Make the project of the model or image at ``model`` for ``board``, and the signed image of the model.
+
+    ``on_start`` is called with a sentence about what is going to run.
+
+    Raises:
+        UsageError: The board is no ESP32, or the key, the version, the file of the self-test or an option is not valid.
+        DoesNotFitError: The model does not fit the board or its partition.
+        ToolError: A compiler or imgtool is missing or failed.
+    """
+    if options.agent:
+        raise UsageError(
+            f"--agent is not for {board.name}: the agent runs on emulated boards so far.",
+            "Leave out --agent.",
+        )
+    slot_bytes = next(p.size for p in update_partitions(board) if p.name == MODEL[0])
+    require_private_key(options.key)
+    if not options.allow_test_key:
+        refuse_test_key(options.key)
+    properties = ImageProperties(
+        options.version, options.counter, board.name, "model", bytes(32), MODEL_HEADER_BYTES
+    )
+    prepared = prepare(model, removes_channels=False)
+    choice = _choose(prepared, board, options.optimise)
+    golden = golden_source(golden_samples(prepared, options.golden))
+    generated = choice.generated
+    source = ProgramModel(
+        {**model_sources(generated), "golden.c": golden},
+        generated.engine_sources,
+        graph_hash(choice.prepared.source),
+    )
+    on_start(
+        f"Compiling the constants of {prepared.path.name} for {board.name}, --optimise {choice.optimise}"
+    )
+    program = esp_program(
+        source,
+        board,
+        read_public_key(options.key),
+        optimise=choice.optimise,
+        stack_bytes=max(choice.verdict.needs.stack + STACK_MARGIN, MIN_STACK_BYTES),
+    )
+    image = sign_image(
+        program.data.payload,
+        replace(properties, abi=program.abi),
+        options.key,
+        slot_bytes,
+        allow_test_key=options.allow_test_key,
+    )
+    return EspUpdate(program, board, image, choice.optimise)
+
+
+def _choose(prepared: Prepared, board: Board, optimise: str | None) -> BuildChoice:
+    """Return the code for the first goal with which the model fits. Raises ``DoesNotFitError`` if it fits with none."""
+    goals = AUTOMATIC_GOALS if optimise is None else (optimise,)
+    for goal in goals:
+        # A second core or a second memory would put a part of the model elsewhere.
+        choice = choose(prepared, replace(board, ram=board.ram[:1]), BuildOptions(optimise=goal, cores=1))
+        if choice.verdict.fits:
+            return choice
+    raise DoesNotFitError(
+        f"{prepared.path.name} does not fit {board.name}: {'; '.join(choice.verdict.reasons)}.",
+        f"`arenite fit {prepared.path} --all` shows the boards that it fits.",
+    )
