@@ -185,7 +185,7 @@ def write_esp_program(folder: Path, program: EspProgram, board: Board, image: by
         "board": board.name,
         "core": board.core,
         "protocol": PROTOCOL,
-        "project": "espidf",
+        "project": "esp-idf",
         "optimise": optimise,
         "abi": program.abi.hex(),
         "files": sorted([*files, MANIFEST]),

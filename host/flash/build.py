@@ -65,6 +65,11 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 def built_elsewhere(directory: Path, manifest: dict[str, Any]) -> UsageError | None:
     """Return the error that names the commands of a framework, if only its own tools build the application in
     ``directory``; None if ``build`` builds the project."""
+    if manifest.get("build") is None and manifest["protocol"] == "update":
+        return UsageError(
+            f"{directory} is a project with updates, which ESP-IDF builds.",
+            f"Run `idf.py -C {directory} build`, and then `arenite update factory`.",
+        )
     is_app = manifest.get("build") is None and manifest["protocol"] == "app"
     if not is_app or (Path(directory) / "platformio.ini").is_file():
         return None

@@ -200,3 +200,7 @@ def test_a_build_for_an_esp32_refuses_other_folders_the_agent_and_large_models(
     arenite(*arguments, "-o", other).refused(2, "is not empty and is not an Arenite project")
     arenite(*arguments, "-o", tmp_path / "new", "--agent").refused(2, "--agent is not for")
     assert not (tmp_path / "new").exists()
+
+
+def test_the_commands_for_other_projects_name_those_for_updates(arenite: Arenite, project: Path) -> None:
+    arenite("build", project).refused(2, "which ESP-IDF builds", "arenite update factory")
