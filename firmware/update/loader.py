@@ -154,7 +154,7 @@ def _port(board: Board) -> _Port:
 
 def _source(name: str) -> Path:
     """Return the path of a C file of the loader's port: the real boards' are with the loader."""
-    return (UPDATE if name in UPDATE.files else BOARDS).path(name)
+    return (UPDATE if name in UPDATE else BOARDS).path(name)
 
 
 def _loader_board(board: Board, layout: UpdateLayout) -> Board:
