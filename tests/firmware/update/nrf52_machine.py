@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Run a boot loader and a firmware on a model of an nRF52840: ``python nrf52_machine.py FLASH IMAGES``.
 
-This file is a program of its own, because it loads the library Unicorn, which has the GNU General Public License, version
-2. It imports nothing of Arenite. FLASH is the content of the flash memory, IMAGES what the firmware finds at 0x60000000.
+This file is a program of its own, because it loads the library Unicorn, which has the GNU General Public License,
+version 2. It imports nothing of Arenite. FLASH is the content of the flash memory, IMAGES what the firmware finds at
+0x60000000.
 
 Each line of standard input is a JSON object: ``cut`` is the operation on the flash memory in which power fails, or -1;
 ``command`` is what the firmware shall do; ``seed`` chooses what a cut leaves. The chip then starts, and runs until the
-firmware has done it, asks for a reset, or power fails, or until the boot loader has sent a line. The answer is a line with
-how it ended. The flash memory stays, and so does RAM after a reset that was asked for.
+firmware has done it, asks for a reset, or power fails, or until the boot loader has sent a line. The answer is a line
+with how it ended. The flash memory stays, and so does RAM after a reset that was asked for.
 
 The model enforces the rules of the flash controller: the mode for each operation, whole pages, whole aligned words, one
 write of a word after an erasure, nothing while an operation runs, and no change of the boot loader.
@@ -30,7 +31,14 @@ arm: Any = importlib.import_module("unicorn.arm_const")
 FLASH_BYTES, RAM_AT, RAM_BYTES, PAGE = 0x100000, 0x20000000, 0x40000, 4096
 LOADER_BYTES, LOADER_RAM_AT, LOADER_STACK = 0x8000, 0x2003E800, 4096
 IMAGES_AT, TEST = 0x60000000, 0x4F000000
-UARTE, TIMER, WATCHDOG, NVMC, GPIO, SYSTEM = 0x40002000, 0x40008000, 0x40010000, 0x4001E000, 0x50000000, 0xE000E000
+UARTE, TIMER, WATCHDOG, NVMC, GPIO, SYSTEM = (
+    0x40002000,
+    0x40008000,
+    0x40010000,
+    0x4001E000,
+    0x50000000,
+    0xE000E000,
+)
 READ, WRITE, ERASE = 0, 1, 2
 BUSY_READS = 3
 PAINT = 0x5AC3A5E1

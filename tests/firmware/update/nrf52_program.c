@@ -5,7 +5,8 @@
 
 #define TEST(offset) (*(volatile uint32_t *)(uintptr_t)(0x4F000000u + (offset)))
 #define IMAGES 0x60000000u
-enum { NOTHING, UPLOAD, CONFIRM, REJECT, RESET };
+/* LIVE: install the images of the model, then confirm or reject them. */
+enum { NOTHING, UPLOAD, CONFIRM, REJECT, RESET, LIVE_AND_CONFIRM, LIVE_AND_REJECT };
 
 static ar_slots slots;
 static ar_boot boot;
@@ -35,6 +36,22 @@ static const uint8_t *upload(uint32_t pair, const uint8_t *from)
     return from + 4 + ((bytes + 3u) & ~3u);
 }
 
+static void install(void)
+{
+    save(ar_boot_prepare(&boot));
+    upload(1, upload(0, (const uint8_t *)IMAGES));
+    save(ar_boot_request(&boot, 3));
+}
+
+static void live(uint32_t is_good)
+{
+    if (ar_boot_phase(&boot) == AR_BOOT_TRIAL) {
+        save(is_good ? ar_boot_confirm(&boot) : ar_boot_reject(&boot, 99));
+    } else if (PROGRAM_NUMBER == 1 && ar_boot_outcome(&boot) != AR_BOOT_RETURNED) {
+        install();
+    }
+}
+
 int main(void)
 {
     ar_slots_start(&slots, &boot);
@@ -47,9 +64,7 @@ int main(void)
     TEST(0) = ar_boot_counter(&boot, 0);
     switch (TEST(0x40)) {
     case UPLOAD:
-        save(ar_boot_prepare(&boot));
-        upload(1, upload(0, (const uint8_t *)IMAGES));
-        save(ar_boot_request(&boot, 3));
+        install();
         break;
     case CONFIRM:
         save(ar_boot_confirm(&boot));
@@ -59,6 +74,12 @@ int main(void)
         break;
     case RESET:
         port_restart(PORT_REQUESTED);
+        break;
+    case LIVE_AND_CONFIRM:
+        live(1);
+        break;
+    case LIVE_AND_REJECT:
+        live(0);
         break;
     default:
         break;

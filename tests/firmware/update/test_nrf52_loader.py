@@ -1,5 +1,5 @@
-"""The boot loader of an nRF52840 runs in a model of the chip: it chooses, swaps and starts images, and explains why none
-may run. No real chip has run it."""
+"""The boot loader of an nRF52840 runs in a model of the chip: it chooses, swaps and starts images, and explains why
+none may run. No real chip has run it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def test_images_that_reject_themselves_or_hang_are_put_back(chip: Chip) -> None:
     assert chip.run(REJECT).images == NEW
     run = chip.run(UPLOAD)
     assert (run.images, run.state) == (OLD, (STEADY, RETURNED, 99, 0))
-    assert [chip.run(RESET).images for _ in range(3)] == [NEW] * 3  # the watchdog resets a firmware that hangs
+    assert [chip.run(RESET).images for _ in range(3)] == [
+        NEW
+    ] * 3  # the watchdog resets a firmware that hangs
     run = chip.run()
     assert run.images == OLD and run.state[:2] == (STEADY, RETURNED)
 
@@ -91,11 +93,11 @@ def test_the_loader_explains_why_nothing_may_run(device: Device, tmp_path: Path)
 def test_flash_and_stack_of_the_loader_are_those_of_the_docs(device: Device, chip: Chip) -> None:
     page = (Path(__file__).parents[3] / "docs" / "update-install.md").read_text("utf-8")
     small = build_loader(device.board, public_key(), device.loader.elf.parent / "small", small=True)
-    run = chip.run()
+    stack = max(chip.run(command).stack for command in (UPLOAD, CONFIRM))
     row = next(line for line in page.splitlines() if line.startswith("| `nrf52840_dk`"))
     for number in (device.loader.bytes, small.bytes):
         assert f"{number:,} B" in row, (number, row)
-    assert f"{run.stack:,} B of stack" in row, (run.stack, row)
+    assert f"{stack:,} B of stack" in row, (stack, row)
 
 
 @pytest.mark.slow
