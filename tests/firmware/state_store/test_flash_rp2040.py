@@ -3,12 +3,16 @@ of the boot ROM that enforces its rules; and the part of it that runs while flas
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
+import sys
+from importlib import util
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from arenite.firmware.sources import STATE_STORE
 from tests.firmware.state_store.controller_model import (
@@ -47,7 +51,7 @@ MEMORY { FLASH : ORIGIN = 0x10000100, LENGTH = 64K  RAM : ORIGIN = 0x20000000, L
 SECTIONS
 {
     .text : { *(.text .text.* .rodata .rodata.*) } > FLASH
-    .data : { *(.time_critical*) *(.data .data.*) } > RAM AT > FLASH
+    .data : { *(.result) *(.time_critical*) *(.data .data.*) } > RAM AT > FLASH
     .bss : { *(.bss .bss.* COMMON) } > RAM
     /DISCARD/ : { *(.ARM.*) *(.comment) }
 }
@@ -68,17 +72,22 @@ def test_the_model_finds_mistakes(text: str, wrong: str, problem: str, tmp_path:
     check_mistake(tmp_path, RP2040, text, wrong, problem)
 
 
+def _link(folder: Path, optimise: str, entry: str, *sources: Path) -> Path:
+    (folder / "link.ld").write_text(_SCRIPT)
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-mthumb", "-mcpu=cortex-m0plus"]
+    link = ["-nostdlib", f"-Wl,-e,{entry}", "-Wl,--no-warn-rwx-segments", f"-T{folder / 'link.ld'}"]
+    command = ["arm-none-eabi-gcc", *flags, optimise, *STATE_STORE.include_flags, *link, *map(str, sources)]
+    elf = folder / "driver.elf"
+    subprocess.run([*command, str(STATE_STORE.path("flash_rp2040.c")), "-lgcc", "-o", str(elf)], check=True)
+    return elf
+
+
 @pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc")
 @pytest.mark.parametrize("optimise", ["-Os", "-O2", "-O3"])
 def test_the_part_that_runs_without_flash_is_in_ram_and_calls_nothing_in_flash(
     optimise: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "link.ld").write_text(_SCRIPT)
-    elf = tmp_path / "driver.elf"
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-mthumb", "-mcpu=cortex-m0plus"]
-    link = ["-nostdlib", "-Wl,-e,ar_flash_rp2040", "-Wl,--no-warn-rwx-segments", f"-T{tmp_path / 'link.ld'}"]
-    command = ["arm-none-eabi-gcc", *flags, optimise, *STATE_STORE.include_flags, *link]
-    subprocess.run([*command, str(STATE_STORE.path("flash_rp2040.c")), "-o", str(elf)], check=True)
+    elf = _link(tmp_path, optimise, "ar_flash_rp2040")
     text = subprocess.run(
         ["arm-none-eabi-objdump", "-d", "-j", ".data", str(elf)], check=True, capture_output=True, text=True
     ).stdout
@@ -95,3 +104,40 @@ def test_the_part_that_runs_without_flash_is_in_ram_and_calls_nothing_in_flash(
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4", "cortex-m7"])
 def test_driver_compiles_for_every_core(core: str, tmp_path: Path) -> None:
     compile_driver(tmp_path, RP2040, core)
+
+
+@pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc")
+@pytest.mark.skipif(util.find_spec("unicorn") is None, reason="needs the Python package unicorn")
+@pytest.mark.parametrize("optimise", ["-Os", "-O3"])
+def test_the_program_finds_the_functions_of_the_rom_and_runs_without_flash(
+    optimise: str, tmp_path: Path
+) -> None:
+    here = Path(__file__).parent
+    elf = _link(tmp_path, optimise, "start", here / "rp2040_program.c")
+    with elf.open("rb") as stream:
+        file = ELFFile(stream)
+        table = file.get_section_by_name(".symtab")
+        symbols = {symbol.name: symbol["st_value"] for symbol in table.iter_symbols()}
+        segments = [
+            (segment["p_vaddr"], segment.data().hex())
+            for segment in file.iter_segments()
+            if segment["p_type"] == "PT_LOAD" and segment["p_filesz"]
+        ]
+    boot = symbols["rom"] + 5 * 4  # behind the five functions
+    addresses = {"start": symbols["start"] & ~1, "end": symbols["end"] & ~1, "boot": boot}
+    command = [
+        sys.executable,
+        str(here / "rp2040_machine.py"),
+        json.dumps({"segments": segments, **addresses}),
+    ]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    answer = json.loads(run.stdout)
+    # The 32 bytes are in two pages. Interrupts are off (1) in all functions, and on (0) at the end.
+    erase = ["RE", 1, 0x1FF000, 4096, 65536, 0xD8]
+    works = [erase, ["RP", 1, 0x1FF000, 256], ["RP", 1, 0x1FF100, 256]]
+    calls = [[["IF", 1], ["EX", 1], work, ["FC", 1], ["boot", 1]] for work in works]
+    assert answer["calls"] == [call for group in calls for call in group]
+    written = bytes((3 * k + 1) & 255 for k in range(32))
+    assert bytes.fromhex(answer["result"]) == b"\xff" * 8 + written + b"\xff" * 24
+    assert answer["masked"] == 0

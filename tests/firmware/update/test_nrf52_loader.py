@@ -4,6 +4,7 @@ none may run. No real chip has run it."""
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import UsageError
+from arenite.firmware.boards.cores import nearest_core
+from arenite.firmware.sources import UPDATE
 from arenite.firmware.update.layout import update_layout
-from arenite.firmware.update.loader import build_loader
+from arenite.firmware.update.loader import build_loader, layout_header, memory_sources
 from arenite.profiles.boards import all_boards, load_board
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, library_or_skip, public_key
 from tests.firmware.update.loader_board import sign_images
@@ -116,6 +119,18 @@ def test_loaders_of_nrf52_are_linked_for_their_boards(tmp_path: Path) -> None:
         flash, ram = board.flash[0], board.ram[0]
         assert flash.origin < start < flash.origin + loader.bytes
         assert ram.origin + ram.size - 6144 < stack < ram.origin + ram.size
+
+
+def test_slots_of_every_board_compile_with_the_driver_of_its_memory(tmp_path: Path) -> None:
+    for board in all_boards():
+        if board.update is None:
+            continue
+        (tmp_path / "update_layout.h").write_text(layout_header(board))
+        core = nearest_core(board.core)
+        command = [f"{core.prefix}gcc", *core.architecture, "-std=c99", "-Os", "-Wall", "-Wextra", "-Werror"]
+        command += ["-ffreestanding", f"-I{tmp_path}", *UPDATE.include_flags, "-c", "-o", str(tmp_path / "o")]
+        for name in ("slots.c", *(name for name in memory_sources(board) if name.startswith("flash_"))):
+            subprocess.run([*command, str(UPDATE.path(name))], check=True)
 
 
 def test_a_board_without_pin_has_a_silent_loader(device: Device, tmp_path: Path) -> None:
