@@ -48,7 +48,7 @@ def test_areas_of_a_memory_in_two_banks_do_not_cross_them() -> None:
 
 def test_real_boards_name_their_driver_and_emulated_ones_do_not() -> None:
     boards = [board for board in all_boards() if board.update is not None]
-    assert sum(not board.emulated for board in boards) == 21
+    assert sum(not board.emulated for board in boards) == 22
     assert all(
         (board.update.family is None) == board.emulated for board in boards if board.update is not None
     )

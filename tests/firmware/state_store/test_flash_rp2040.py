@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from arenite.firmware.sources import STATE_STORE
 from tests.firmware.state_store.controller_model import (
@@ -117,6 +118,7 @@ def test_the_program_finds_the_functions_of_the_rom_and_runs_without_flash(
     with elf.open("rb") as stream:
         file = ELFFile(stream)
         table = file.get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
         symbols = {symbol.name: symbol["st_value"] for symbol in table.iter_symbols()}
         segments = [
             (segment["p_vaddr"], segment.data().hex())
