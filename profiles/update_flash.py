@@ -8,7 +8,7 @@ nothing computes them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Protocol
 
 from arenite.errors import ProfileError
@@ -16,6 +16,9 @@ from arenite.profiles.board_fields import BoardTable
 
 #: The largest unit that the state store of the firmware can program (AR_STORE_MAX_UNIT).
 MAX_UNIT_BYTES = 32
+#: Families of real boards whose flash memories have a driver.
+FAMILIES = ("nrf51", "nrf52", "stm32l4", "stm32g0", "stm32f4", "stm32h7", "rp2040", "samd21", "samd51")
+_SIZES = ("origin", "loader_bytes", "state_bytes", "firmware_bytes", "model_bytes", "scratch_bytes")
 #: The state store needs two pages at least: the one with the newest record is never erased.
 _MIN_STATE_PAGES = 2
 
@@ -43,6 +46,11 @@ class UpdateFlash:
     Attributes:
         page_bytes: The bytes that are erased together.
         unit_bytes: The bytes that are programmed together.
+        check_bits: The units have check bits. Each unit is programmed once after an erasure, and one that a power cut
+            damaged cannot be read.
+        family: The driver of the flash memory of a real board. None: that of the emulator's family.
+        tx_pin: The pin on which the boot loader of an nRF52 explains why no image may run, 32 × port + pin. None: it
+            has no serial port, and stays silent.
     """
 
     page_bytes: int
@@ -53,6 +61,9 @@ class UpdateFlash:
     firmware_bytes: int
     model_bytes: int
     scratch_bytes: int
+    check_bits: bool = False
+    family: str | None = None
+    tx_pin: int | None = None
 
     @property
     def end(self) -> int:
@@ -73,7 +84,15 @@ def parse_update(
     Raises:
         ProfileError: A field is missing or misspelt, or the areas do not fit the memory.
     """
-    result = UpdateFlash(**{field.name: table.get(field.name, int) for field in fields(UpdateFlash)})
+    sizes = {name: table.get(name, int) for name in ("page_bytes", "unit_bytes", *_SIZES)}
+    family = table.choice("family", FAMILIES) if table.get("family", str, "") else None
+    tx_pin = table.get("tx_pin", int, -1)
+    result = UpdateFlash(
+        **sizes,
+        check_bits=table.get("check_bits", bool, False),
+        family=family,
+        tx_pin=None if tx_pin == -1 else tx_pin,
+    )
     table.finish()
     where = f"{location} [update]"
     page, unit = result.page_bytes, result.unit_bytes
@@ -85,11 +104,13 @@ def parse_update(
         raise ProfileError(
             f"{where}: 'page_bytes' must be a positive multiple of 'unit_bytes', but is {page}."
         )
-    for field in fields(UpdateFlash)[2:]:
-        value = getattr(result, field.name)
-        if value % page or (value == 0 and field.name != "origin"):
+    if result.tx_pin is not None and result.tx_pin >= 64:
+        raise ProfileError(f"{where}: 'tx_pin' must be less than 64, but is {result.tx_pin}.")
+    for name in _SIZES:
+        value = sizes[name]
+        if value % page or (value == 0 and name != "origin"):
             raise ProfileError(
-                f"{where}: '{field.name}' must be a positive multiple of 'page_bytes' ({page}), but is {value}."
+                f"{where}: '{name}' must be a positive multiple of 'page_bytes' ({page}), but is {value}."
             )
     if result.state_bytes < _MIN_STATE_PAGES * page:
         raise ProfileError(

@@ -15,6 +15,7 @@ from arenite.firmware.boards.toolchains import is_compiler_installed
 from arenite.firmware.sources import BOARDS, UPDATE
 from arenite.firmware.update.algorithms import signature_check
 from arenite.firmware.update.layout import UpdateLayout, update_layout
+from arenite.firmware.update.memories import memory_family, memory_family_name
 from arenite.profiles.board import Board
 
 #: The loader's RAM is the end of the first RAM, so that it leaves a firmware's variables alone that keep their values
@@ -23,6 +24,9 @@ RAM_BYTES = 6144
 _STACK_BYTES = 4096
 #: The time after which a firmware on trial that does not feed the watchdog is reset.
 WATCHDOG_MS = 8000
+
+#: The loader is compiled without the FPU: nothing has turned it on.
+_WITHOUT_FPU = {"cortex-m4f": "cortex-m4"}
 
 _COMMON_SOURCES = (
     *("loader.c", "start_loader.c", "loader_table.c", "slots.c", "slots_check.c"),
@@ -40,18 +44,11 @@ _LINK_FLAGS = (
 
 
 @dataclass(frozen=True)
-class LoaderFamily:
-    """The sources of the loader for a family of boards: its flash memory and its watchdog. ``flash`` is the macro that
-    tells ``slots.c`` the driver."""
+class _Port:
+    """The serial port and the timer of a loader: C files, and macros with which all files are compiled."""
 
     sources: tuple[str, ...]
-    flash: str
-
-
-_FAMILIES = {
-    "mps2": LoaderFamily(("flash_ram.c",), "AR_UPDATE_RAM"),
-    "nrf51": LoaderFamily(("flash_nrf.c", "watchdog_nrf.c"), "AR_UPDATE_NRF"),
-}
+    defines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ class Loader:
 def layout_header(board: Board) -> str:
     """Return the text of ``update_layout.h``, with which ``slots.c`` is compiled for a loader or a firmware of
     ``board``. Raises ``UsageError`` if there is no loader for the board."""
-    layout = update_layout(board)
+    layout, family = update_layout(board), memory_family(board)
     page = layout.page_bytes
     values = {
         "LOADER_AT": layout.loader.origin,
@@ -91,14 +88,14 @@ def layout_header(board: Board) -> str:
     return (
         f"/* Generated for {board.name}: the memories of a board with updates. */\n"
         "#ifndef ARENITE_UPDATE_LAYOUT_H\n#define ARENITE_UPDATE_LAYOUT_H\n\n"
-        f"{lines}#define {_family(board).flash} 1\n\n#endif\n"
+        f'{lines}\n#include "{family.header}"\n#define AR_UPDATE_FLASH {family.call}\n\n#endif\n'
     )
 
 
 def memory_sources(board: Board) -> tuple[str, ...]:
     """Return the C files of the flash memory and the watchdog of ``board``, for a loader or a firmware. Raises
     ``UsageError`` if there is no loader for the board."""
-    return _family(board).sources
+    return memory_family(board).sources
 
 
 def build_loader(board: Board, public_key: bytes, folder: Path, *, small: bool = False) -> Loader:
@@ -113,10 +110,8 @@ def build_loader(board: Board, public_key: bytes, folder: Path, *, small: bool =
         UsageError: There is no loader for the board, or the key has a wrong length.
     """
     check = signature_check(public_key, small=small)
-    family, layout, core = _family(board), update_layout(board), nearest_core(board.core)
-    if board.emulator is None:
-        raise UsageError(f"There is no boot loader for the real board {board.name} yet.")
-    port = family_named(board.emulator.family)
+    layout, family, port = update_layout(board), memory_family(board), _port(board)
+    core = nearest_core(_WITHOUT_FPU.get(board.core, board.core))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "update_layout.h").write_text(layout_header(board))
     key = ", ".join(f"0x{byte:02x}" for byte in public_key)
@@ -128,7 +123,7 @@ def build_loader(board: Board, public_key: bytes, folder: Path, *, small: bool =
     elf, binary = folder / "loader.elf", folder / "loader.bin"
     library = check.folder()
     sources = [UPDATE.path(name) for name in (*_COMMON_SOURCES, *check.sources, *family.sources)]
-    sources += [BOARDS.path(name) for name in (*port.sources, *core.helpers)]
+    sources += [_source(name) for name in (*port.sources, *core.helpers)]
     macros = [*check.defines, *(f"-D{text}" for text in (*port.defines, f"PORT_WATCHDOG_MS={WATCHDOG_MS}u"))]
     macros += [] if board.core == "cortex-m0" else ["-DAR_LOADER_VTOR"]
     command = [
@@ -142,14 +137,24 @@ def build_loader(board: Board, public_key: bytes, folder: Path, *, small: bool =
     return Loader(elf, binary, binary.stat().st_size)
 
 
-def _family(board: Board) -> LoaderFamily:
-    name = board.emulator.family if board.emulator is not None else ""
-    if name not in _FAMILIES:
+def _port(board: Board) -> _Port:
+    if board.emulator is not None:
+        port = family_named(board.emulator.family)
+        return _Port(port.sources, port.defines)
+    if memory_family_name(board) != "nrf52":
         raise UsageError(
-            f"There is no boot loader for {board.name}.",
+            f"There is no boot loader for the real board {board.name} yet.",
             "docs/update-install.md lists the boards that have one.",
         )
-    return _FAMILIES[name]
+    assert board.update is not None
+    pin = board.update.tx_pin
+    serial = () if pin is None else (f"PORT_TX_PIN={pin}u",)
+    return _Port(("port_nrf52.c",), ("PORT_TICKS_PER_US=16u", *serial))
+
+
+def _source(name: str) -> Path:
+    """Return the path of a C file of the loader's port: the real boards' are with the loader."""
+    return (UPDATE if name in UPDATE else BOARDS).path(name)
 
 
 def _loader_board(board: Board, layout: UpdateLayout) -> Board:

@@ -2,18 +2,7 @@
 
 #include "update_layout.h"
 
-#if defined(AR_UPDATE_NRF)
-#include "flash_nrf.h"
-
-static void area(ar_flash *flash, uint32_t address, uint32_t pages)
-{
-    ar_flash_nrf(flash, address, AR_UPDATE_PAGE_BYTES, pages);
-}
-#else
-#include "flash_ram.h"
-
-static void area(ar_flash *flash, uint32_t address, uint32_t pages) { ar_flash_ram(flash, address, pages); }
-#endif
+static void area(ar_flash *flash, uint32_t address, uint32_t pages) { AR_UPDATE_FLASH; }
 
 void ar_slots_start(ar_slots *slots, ar_boot *boot)
 {

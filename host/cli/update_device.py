@@ -18,9 +18,7 @@ from arenite.processes import temporary_folder
 from arenite.profiles.board import Board
 from arenite.profiles.boards import load_board
 
-_board = click.option(
-    "--board", required=True, metavar="NAME", help="Name of an emulated board that takes updates."
-)
+_board = click.option("--board", required=True, metavar="NAME", help="Name of a board that takes updates.")
 _key = click.option(
     "--key",
     required=True,
@@ -111,6 +109,8 @@ def emulate(
     switch the same device on again.
     """
     profile, public_key = load_board(board), _public_key(key, allow_test_key)
+    if profile.emulator is None:
+        raise UsageError(f"{profile.name} is a real board.", "Choose a board whose name begins with qemu_.")
     if images is not None:
         if flash.exists():
             raise UsageError(f"{flash} exists, and no file is overwritten.", "Remove it, or leave out --new.")

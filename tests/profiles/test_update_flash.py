@@ -40,6 +40,20 @@ def test_layout_of_the_microbit_fills_its_flash() -> None:
     assert (layout.page_bytes, layout.unit_bytes) == (1024, 4)
 
 
+def test_areas_of_a_memory_in_two_banks_do_not_cross_them() -> None:
+    layout, second_bank = update_layout(load_board("nucleo_h743zi")), 0x08100000
+    for area in (layout.state, *layout.firmware, *layout.model, layout.scratch):
+        assert area.end <= second_bank or area.origin >= second_bank
+
+
+def test_real_boards_name_their_driver_and_emulated_ones_do_not() -> None:
+    boards = [board for board in all_boards() if board.update is not None]
+    assert sum(not board.emulated for board in boards) == 22
+    assert all(
+        (board.update.family is None) == board.emulated for board in boards if board.update is not None
+    )
+
+
 def test_board_without_the_table_is_refused() -> None:
     with pytest.raises(UsageError, match="qemu_riscv32 has no boot loader for updates"):
         update_layout(load_board("qemu_riscv32"))
@@ -61,6 +75,9 @@ def test_board_without_the_table_is_refused() -> None:
         ("loader_bytes = 28672\n", "", "has no field 'loader_bytes'"),
         ("loader_bytes", "lodaer_bytes", "has no field 'loader_bytes'"),
         ("scratch_bytes = 4096", "scratch_bytes = 4096\nslots = 2", "has an unknown field 'slots'"),
+        ("scratch_bytes = 4096", 'scratch_bytes = 4096\nfamily = "nrf53"', "'family' is 'nrf53'"),
+        ("scratch_bytes = 4096", "scratch_bytes = 4096\ncheck_bits = 1", "'check_bits' must be bool, not 1"),
+        ("scratch_bytes = 4096", "scratch_bytes = 4096\ntx_pin = 64", "'tx_pin' must be less than 64"),
     ],
 )
 def test_bad_table_is_refused(old: str, new: str, problem: str) -> None:

@@ -52,7 +52,6 @@ static void explain(int choice)
 
 int main(void)
 {
-    port_init();
     ar_slots_start(&slots, &boot);
     slots.public_key = public_key;
     slots.board = AR_LOADER_BOARD;
@@ -64,6 +63,7 @@ int main(void)
     if (choice == AR_BOOT_RUN || choice == AR_BOOT_RUN_TRIAL) {
         loader_run(AR_UPDATE_FIRMWARE_0_AT + AR_UPDATE_FIRMWARE_HEADER);
     }
+    port_init(); /* not before: a firmware expects its serial port and timers as a reset leaves them */
     for (uint32_t i = 0; i < MESSAGES; i++) {
         explain(choice);
         const uint32_t start = port_ticks();

@@ -3,7 +3,6 @@ operation, on a model of the controllers that enforces their rules."""
 
 from __future__ import annotations
 
-import platform
 import re
 import shutil
 import subprocess
@@ -13,8 +12,16 @@ import pytest
 
 from arenite.firmware.sources import APP, STATE_STORE
 from tests.firmware.app.vendor_headers import HEADERS
+from tests.firmware.state_store.controller_model import (
+    MODELS,
+    Memory,
+    check_counts,
+    check_mistake,
+    compile_driver,
+    needs_x86,
+    run_model,
+)
 
-_MODEL = Path(__file__).with_name("stm32")
 #: A family with a text that tells its memories apart: bytes of a page, pages and the address of the first one. A memory
 #: in two banks has the last two pages of the first one and the first page of the second one.
 GEOMETRIES = {
@@ -29,17 +36,6 @@ GEOMETRIES = {
 }
 #: The files of applications for these memories; the other ones are of updates.
 _APPLICATIONS = ("l4", "f4", "h7")
-_UPDATES = """
-#include "app_learning.h"
-#include "arenite/flash_stm32.h"
-#include "learning.h"
-{nmi}
-uint32_t learning_flash(ar_flash *flash)
-{{
-    ar_flash_stm32{family}(flash, APP_FLASH_ADDRESS, {page}APP_FLASH_PAGES);
-    return 1;
-}}
-"""
 _NMI = """
 void NMI_Handler(void);
 void NMI_Handler(void)
@@ -85,78 +81,43 @@ _MISTAKES = [
     ("h7 first bank", ">= BANK_2 ? 0x100u : 0u", ">= BANK_2 ? 0u : 0x100u", "without permission"),
 ]
 
-needs_x86 = pytest.mark.skipif(
-    platform.machine() != "x86_64", reason="the model runs single x86-64 instructions"
-)
 
-
-def _write_headers(folder: Path, memory: str) -> None:
-    """Write the headers of an application that the driver includes."""
-    page, pages, address = GEOMETRIES[memory]
-    (folder / "app_learning.h").write_text(
-        f"#define APP_FLASH_PAGE {page}u\n#define APP_FLASH_PAGES {pages}u\n#define APP_FLASH_ADDRESS {address:#x}u\n"
+def _memory(name: str) -> Memory:
+    page, pages, address = GEOMETRIES[name]
+    family = name[:2]
+    size = "APP_FLASH_PAGE, " if family == "f4" else ""
+    return Memory(
+        f"MODEL_{family.upper()}",
+        "stm32_controller.c",
+        f"flash_stm32{family}.c",
+        ("flash_stm32.h", "flash_stm32_core.h"),
+        f"ar_flash_stm32{family}(flash, APP_FLASH_ADDRESS, {size}APP_FLASH_PAGES);",
+        page,
+        pages,
+        address,
+        _NMI.format(family=family) if family in ("l4", "g0") else "",
     )
-    (folder / "arenite").mkdir()
-    for name in ("flash.h", "flash_stm32.h", "state_store.h"):
-        (folder / "arenite" / name).write_text(STATE_STORE.read(name))
-    (folder / "arenite/decision.h").write_text("typedef struct { int at; } ar_event;\n")
 
 
-def _region(memory: str) -> str:
-    """Return the C file that chooses the pages: that of applications, or one for the pages of updates."""
-    if memory in _APPLICATIONS:
-        return APP.read(f"flash_region_stm32{memory}.c")
-    family = memory[:2]
-    nmi = _NMI.format(family=family) if family in ("l4", "g0") else ""
-    return _UPDATES.format(family=family, nmi=nmi, page="APP_FLASH_PAGE, " if family == "f4" else "")
-
-
-def _run(folder: Path, memory: str, driver: str, stride: int = 1) -> subprocess.CompletedProcess[str]:
-    """Compile the model with the text of a driver, and cut the power in every operation, or in one of ``stride``."""
-    family = memory[:2]
-    _write_headers(folder, memory)
-    (folder / "driver.c").write_text(driver)
-    (folder / "region.c").write_text(_region(memory))
-    store = STATE_STORE.read("state_store.c").replace('"state_store.h"', '"arenite/state_store.h"')
-    (folder / "store.c").write_text(store)
-    for name in ("flash_stm32.h", "flash_stm32_core.h", "flash.h"):
-        (folder / name).write_text(STATE_STORE.read(name))
-    command = [
-        "gcc",
-        "-std=gnu99",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-O2",
-        "-no-pie",
-        "-DAR_FLASH_MODEL",
-    ]
-    command += [f"-DMODEL_{family.upper()}", f"-I{folder}", f"-I{_MODEL}", *APP.include_flags]
-    command += map(str, sorted(_MODEL.glob("*.c")))
-    command += [str(folder / name) for name in ("driver.c", "region.c", "store.c")]
-    subprocess.run([*command, "-o", str(folder / "model")], check=True)
-    return subprocess.run([str(folder / "model"), str(stride)], capture_output=True, text=True, timeout=300)
+def _region(name: str) -> str | None:
+    """Return the C file of applications that chooses the pages, or None for the pages of updates."""
+    return APP.read(f"flash_region_stm32{name}.c") if name in _APPLICATIONS else None
 
 
 @needs_x86
 @pytest.mark.slow
-@pytest.mark.parametrize("memory", GEOMETRIES)
-def test_a_cut_in_every_operation_keeps_the_last_record_whole(memory: str, tmp_path: Path) -> None:
-    result = _run(tmp_path, memory, STATE_STORE.read(f"flash_stm32{memory[:2]}.c"))
-    assert result.returncode == 0, result.stdout + result.stderr
-    cuts, new, old, none, damaged = map(int, re.findall(r"\d+", result.stdout))
-    assert cuts == new + old + none and cuts > 200, result.stdout
-    assert min(new, old, none) > 0 and (damaged > 5) == (memory[:2] != "f4"), result.stdout
+@pytest.mark.parametrize("name", GEOMETRIES)
+def test_a_cut_in_every_operation_keeps_the_last_record_whole(name: str, tmp_path: Path) -> None:
+    memory = _memory(name)
+    result = run_model(tmp_path, memory, STATE_STORE.read(memory.driver), region=_region(name))
+    check_counts(result, cuts=200, has_check_bits=name[:2] != "f4")
 
 
 @needs_x86
 @pytest.mark.slow
-@pytest.mark.parametrize(("memory", "text", "wrong", "problem"), _MISTAKES)
-def test_the_model_finds_mistakes(memory: str, text: str, wrong: str, problem: str, tmp_path: Path) -> None:
-    source = STATE_STORE.read(f"flash_stm32{memory[:2]}.c")
-    assert text in source
-    result = _run(tmp_path, memory, source.replace(text, wrong), stride=5)
-    assert result.returncode == 1 and re.search(problem, result.stdout), result.stdout
+@pytest.mark.parametrize(("name", "text", "wrong", "problem"), _MISTAKES)
+def test_the_model_finds_mistakes(name: str, text: str, wrong: str, problem: str, tmp_path: Path) -> None:
+    check_mistake(tmp_path, _memory(name), text, wrong, problem)
 
 
 @pytest.mark.parametrize(("chip", "family", "core"), _CHIPS)
@@ -169,7 +130,7 @@ def test_the_registers_of_the_model_are_those_of_the_vendor(
             pytest.skip(f"needs headers in {folder} (ARENITE_DRIVER_HEADERS)")
     if shutil.which("arm-none-eabi-gcc") is None:
         pytest.skip("needs arm-none-eabi-gcc")
-    text = (_MODEL / "stm32_model.h").read_text()
+    text = (MODELS / "stm32_model.h").read_text()
     start = {"l4": "MODEL_L4)", "g0": "MODEL_G0)", "f4": "MODEL_F4)", "h7": "#else"}[family]
     end = {"l4": "#elif", "g0": "#elif", "f4": "#else", "h7": "#endif"}[family]
     part = text[text.index(start) :].split(end)[0]
@@ -204,13 +165,7 @@ def test_drivers_compile_for_every_core(core: str, tmp_path: Path) -> None:
     # A library of an application has all drivers, whatever its board.
     if shutil.which("arm-none-eabi-gcc") is None:
         pytest.skip("needs arm-none-eabi-gcc")
-    command = ["arm-none-eabi-gcc", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
-    command += ["-std=c99", "-Os", "-ffreestanding", "-mthumb", f"-mcpu={core}", "-c"]
-    for memory in GEOMETRIES:
-        folder = tmp_path / memory
+    for name in GEOMETRIES:
+        folder = tmp_path / name
         folder.mkdir()
-        _write_headers(folder, memory)
-        (folder / "region.c").write_text(_region(memory))
-        for source in (STATE_STORE.path(f"flash_stm32{memory[:2]}.c"), folder / "region.c"):
-            options = [f"-I{folder}", *APP.include_flags, *STATE_STORE.include_flags]
-            subprocess.run([*command, *options, "-o", str(folder / "o"), str(source)], check=True)
+        compile_driver(folder, _memory(name), core, _region(name))

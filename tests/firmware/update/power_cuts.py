@@ -43,13 +43,17 @@ class Geometry:
         return Geometry(self.name, 16 * self.unit, self.unit, self.check_bits)
 
 
-#: The RP2040's unit is the one that its driver programs.
+#: Units of SAMD21 and RP2040 are those that their drivers program. test_boot.py checks that these are the memories of
+#: all boards with a table [update].
 GEOMETRIES = (
     Geometry("nRF51", 1024, 4, False),
     Geometry("nRF52", 4096, 4, False),
     Geometry("STM32L4", 2048, 8, True),
     Geometry("STM32H7", 131072, 32, True),
     Geometry("RP2040", 4096, 16, False),
+    Geometry("STM32F4", 131072, 4, False),
+    Geometry("SAMD21", 256, 32, False),
+    Geometry("SAMD51", 8192, 16, True),
 )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from arenite.firmware.sources import STATE_STORE, UPDATE
+from arenite.profiles.boards import all_boards
 from tests.firmware.update.power_cuts import GEOMETRIES, LAYOUTS, STORIES, Geometry, build, combinations, run
 
 CONFIRMED, REFUSED, RETURNED = 1, 2, 3
@@ -58,6 +59,12 @@ def _program(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _program(tmp_path_factory.mktemp("boot"))
+
+
+def test_the_memories_are_those_of_the_boards() -> None:
+    known = {(g.page, g.unit, g.check_bits) for g in GEOMETRIES}
+    layouts = [board.update for board in all_boards() if board.update is not None]
+    assert {(u.page_bytes, u.unit_bytes, u.check_bits) for u in layouts} == known
 
 
 @pytest.mark.parametrize("second", [0, pytest.param(211, marks=pytest.mark.slow)])

@@ -107,6 +107,8 @@ def test_mistakes_are_told(arenite: Arenite, tmp_path: Path) -> None:
     emulate = ("update", "emulate", flash, *board, "--key", key)
     arenite(*emulate).refused(2, "--new FIRMWARE MODEL")
     arenite(*emulate, "--new", key, key).refused(2, "k.pem")
+    real = ("update", "emulate", flash, "--board", "nrf52840_dk", "--key", key)
+    arenite(*real).refused(2, "nrf52840_dk is a real board")
     images = []
     for kind in ("firmware", "model"):
         payload = tmp_path / f"{kind}.payload"

@@ -1,11 +1,8 @@
 /* What the flash controllers of STM32L4, STM32G0, STM32F4 and STM32H7 do. The model enforces the rules: the keys, the size and the
- * order of writes, one write of a unit with check bits after an erasure, and no access while an operation runs. Power
- * fails in the operation that `cut_at` numbers: an erasure leaves any content, a unit that is programmed any of its bits,
- * and its check bits may not fit. */
-#include "stm32_controller.h"
+ * order of writes, one write of a unit with check bits after an erasure, and no access while an operation runs. */
+#include "controller.h"
 #include <string.h>
 
-model_state model;
 uint32_t stm32_scb_ccr;
 static uint32_t faults_are_masked;
 #if defined(MODEL_L4) || defined(MODEL_G0)
@@ -13,43 +10,6 @@ void NMI_Handler(void);
 #endif
 
 static uint32_t busy_reads, keys, latched, latched_at;
-
-static uint32_t any(void)
-{
-    model.random_state = model.random_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(model.random_state >> 33);
-}
-
-static int power_fails_here(void) { return (int64_t)model.operations++ == model.cut_at; }
-
-static void erase_page(uint32_t page)
-{
-    const uint32_t first = page * APP_FLASH_PAGE;
-    if (page >= APP_FLASH_PAGES) {
-        fail("page %u is erased", page);
-    }
-    unlock_memory();
-    model.erasures[page]++;
-    const int is_cut = power_fails_here();
-    const uint32_t kind = any() % 4;
-    for (uint32_t k = 0; k < APP_FLASH_PAGE; k++) {
-        uint8_t *byte = memory() + first + k;
-        *byte = !is_cut || kind == 0                            ? 0xFF
-                : kind == 1                                     ? (uint8_t)any()
-                : kind == 2 && k < (uint32_t)APP_FLASH_PAGE / 2 ? 0xFF
-                                                                : (uint8_t)(*byte | any());
-    }
-    for (uint32_t k = 0; k < APP_FLASH_PAGE / UNIT; k++) {
-        model.is_programmed[first / UNIT + k] = (uint8_t)is_cut; /* it must be erased again */
-        model.is_damaged[first / UNIT + k] = HAS_CHECK_BITS && is_cut && kind == 3 && k == 1;
-    }
-    close_memory();
-    if (is_cut) {
-        siglongjmp(model.power_is_off, 1);
-    }
-    busy_reads = BUSY_READS;
-    model.is_stale = 1;
-}
 
 /* The page that the control register names, counted from the first one of the region. */
 static uint32_t named_page(uint32_t control)
@@ -104,6 +64,7 @@ static void control_written(uint32_t old, uint32_t new)
         }
         CONTROL = new & ~(uint32_t)FLASH_CR_STRT;
         erase_page(named_page(new));
+        busy_reads = BUSY_READS;
     }
 }
 
@@ -149,23 +110,7 @@ void word_written(uintptr_t at, uint32_t old, uint32_t new)
         return;
     }
     latched = 0;
-    if (model.is_programmed[unit]) {
-        fail("unit %u is programmed twice", unit);
-    }
-    model.is_programmed[unit] = 1;
-    const int is_cut = power_fails_here();
-    const uint32_t kind = any() % 3;
-    for (uint32_t k = 0; k < UNIT; k++) {
-        const uint8_t wanted = ((uint8_t *)words)[k], missing = kind == 0   ? 0
-                                                                : kind == 1 ? 0xFF
-                                                                            : (uint8_t)any();
-        memory()[unit * UNIT + k] &= (uint8_t)(is_cut ? wanted | missing : wanted);
-    }
-    model.is_stale = 1;
-    if (is_cut) {
-        model.is_damaged[unit] = HAS_CHECK_BITS && kind == 2 && any() % 2;
-        siglongjmp(model.power_is_off, 1);
-    }
+    program_unit(unit, (const uint8_t *)words);
     busy_reads = BUSY_READS;
 }
 
@@ -249,8 +194,12 @@ void stm32_barrier(void)
 #endif
 }
 
-/* Sets the bit that says whether an operation runs, before the register is read. */
-void show_status(void) { STATUS = busy_reads ? STATUS | FLASH_SR_BSY : STATUS & ~(uint32_t)FLASH_SR_BSY; }
+void show_register(uintptr_t at)
+{
+    if (at == (uintptr_t)&STATUS) {
+        STATUS = busy_reads ? STATUS | FLASH_SR_BSY : STATUS & ~(uint32_t)FLASH_SR_BSY;
+    }
+}
 
 /* Takes the power away and turns it on again: the controller is locked, and the memory stays. */
 void controller_restart(void)

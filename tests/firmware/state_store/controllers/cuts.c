@@ -1,7 +1,7 @@
 /* Saves records with the driver of a flash memory on a model of its controller, with power cuts in every operation. */
 #include "arenite/state_store.h"
+#include "controller.h"
 #include "learning.h"
-#include "stm32_controller.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,15 +31,16 @@ static int (*driver_read)(void *, uint32_t, void *, uint32_t);
 
 static int checked_read(void *context, uint32_t at, void *data, uint32_t bytes)
 {
-#if defined(MODEL_L4) || defined(MODEL_F4)
-    if (model.is_stale) {
+    if (HAS_CACHE && model.is_stale) {
         fail("the cache of the processor has old data");
     }
-#endif
 #ifndef MODEL_H7
     const int is_bad = driver_read(context, at, data, bytes);
     if (model.nmi_is_pending) {
         fail("an NMI comes after the driver has read its result");
+    }
+    if (driver_read(context, at, data, bytes) != is_bad) {
+        fail("a second read has another result");
     }
     return is_bad;
 #else

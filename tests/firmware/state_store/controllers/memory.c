@@ -1,13 +1,16 @@
 /* The flash memory and the registers at their real addresses in this process. They cannot be accessed: each access raises
  * a signal, the instruction then runs alone, and the model does what the controller does. */
 #define _GNU_SOURCE
-#include "stm32_controller.h"
+#include "controller.h"
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
 enum { TRAP_FLAG = 0x100, WAS_WRITE = 2 };
+
+static const uintptr_t register_pages[] = REGISTER_PAGES;
+enum { REGISTER_PAGE_COUNT = sizeof register_pages / sizeof register_pages[0] };
 
 static struct {
     uintptr_t at;
@@ -33,15 +36,35 @@ static void protect_all(int how)
     }
 }
 
-void open_registers(void) { protect(host_page(FLASH_R_BASE), PROT_READ | PROT_WRITE); }
+void hide_memory(void) { protect_all(PROT_NONE); }
 
-void close_registers(void) { protect(host_page(FLASH_R_BASE), PROT_NONE); }
+static void protect_registers(int how)
+{
+    for (uint32_t k = 0; k < REGISTER_PAGE_COUNT; k++) {
+        protect(register_pages[k], how);
+    }
+}
+
+static uint32_t is_register(uintptr_t at)
+{
+    uint32_t found = 0;
+    for (uint32_t k = 0; k < REGISTER_PAGE_COUNT; k++) {
+        found |= host_page(at) == register_pages[k];
+    }
+    return found;
+}
+
+void open_registers(void) { protect_registers(PROT_READ | PROT_WRITE); }
+
+void close_registers(void) { protect_registers(PROT_NONE); }
 
 void unlock_memory(void) { protect_all(PROT_READ | PROT_WRITE); }
 
-/* Lets the next access to a page of flash memory raise a signal, if it is a write or the page has a damaged unit. */
-static void close_page(uintptr_t page)
+void open_page(uintptr_t at) { protect(host_page(at), PROT_READ | PROT_WRITE); }
+
+void close_page(uintptr_t at)
 {
+    const uintptr_t page = host_page(at);
     int how = PROT_READ;
     for (uint32_t k = 0; k < HOST_PAGE && HAS_CHECK_BITS; k += UNIT) {
         const uintptr_t offset = page + k - APP_FLASH_ADDRESS; /* wraps below the region */
@@ -69,14 +92,14 @@ static void on_access(int signal, siginfo_t *info, void *context)
     (void)signal;
     access_now.at = (uintptr_t)info->si_addr;
     access_now.is_write = (c->uc_mcontext.gregs[REG_ERR] & WAS_WRITE) != 0;
-    access_now.is_register = host_page(access_now.at) == host_page(FLASH_R_BASE);
+    access_now.is_register = is_register(access_now.at);
     if (!access_now.is_register &&
         (access_now.at < host_page(APP_FLASH_ADDRESS) || access_now.at >= APP_FLASH_ADDRESS + BYTES)) {
         fail("an access at %lx", (unsigned long)access_now.at);
     }
     protect(host_page(access_now.at), PROT_READ | PROT_WRITE);
-    if (access_now.is_register && access_now.at == (uintptr_t)&STATUS && !access_now.is_write) {
-        show_status();
+    if (access_now.is_register && !access_now.is_write) {
+        show_register(access_now.at);
     }
     access_now.old = *(uint32_t *)(access_now.at & ~(uintptr_t)3);
     c->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG; /* a signal after this instruction */
@@ -89,6 +112,7 @@ static void on_step(int signal, siginfo_t *info, void *context)
     (void)info;
     c->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
     if (access_now.is_register) {
+        open_registers();
         register_accessed(access_now.at, access_now.is_write, access_now.old);
         close_registers();
         return;
@@ -101,7 +125,7 @@ static void on_step(int signal, siginfo_t *info, void *context)
     } else {
         memory_read(access_now.at);
     }
-    close_page(host_page(access_now.at));
+    close_page(access_now.at);
 }
 
 void open_memory(void)
@@ -109,9 +133,12 @@ void open_memory(void)
     const uintptr_t first = host_page(APP_FLASH_ADDRESS),
                     end = host_page(APP_FLASH_ADDRESS + BYTES - 1) + HOST_PAGE;
     const int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
-    if (mmap((void *)first, end - first, PROT_READ | PROT_WRITE, how, -1, 0) != (void *)first ||
-        mmap((void *)host_page(FLASH_R_BASE), HOST_PAGE, PROT_READ | PROT_WRITE, how, -1, 0) !=
-            (void *)host_page(FLASH_R_BASE)) {
+    int is_free = mmap((void *)first, end - first, PROT_READ | PROT_WRITE, how, -1, 0) == (void *)first;
+    for (uint32_t k = 0; k < REGISTER_PAGE_COUNT; k++) {
+        void *page = (void *)register_pages[k];
+        is_free = is_free && mmap(page, HOST_PAGE, PROT_READ | PROT_WRITE, how, -1, 0) == page;
+    }
+    if (!is_free) {
         fail("the addresses are in use");
     }
     struct sigaction action = {.sa_sigaction = on_access, .sa_flags = SA_SIGINFO};
