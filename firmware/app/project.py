@@ -214,7 +214,9 @@ def write_app(
             user_files[OVERLAY] = zephyr_overlay(board, driver)
         project["driver"] = [name for name in driver.sources if not name.endswith(".h")]
     models = " and ".join(Path(str(manifest[k]["path"])).name for k in ("model", "cascade") if k in manifest)
-    files["README.md"] = readme(name, models, board, form, driver, str(manifest["sensor"]), tuple(user_files))
+    files["README.md"] = readme(
+        name, models, board, form, driver, str(manifest["sensor"]), tuple(user_files), updates is not None
+    )
     files[MANIFEST] = ""
     files[MANIFEST] = json.dumps({**project, "files": sorted(files)}, indent=2) + "\n"
     before = previous_manifest(directory)
