@@ -22,7 +22,7 @@ from arenite.host.emulator.flash_file import UpdatableEmulator, new_flash, start
 from arenite.host.flash.build import direct_build
 from arenite.host.update.keys import read_public_key
 from arenite.profiles.boards import load_board
-from tests.host.app.motion_models import DECISION, RATE, WINDOW, motion_model, motions
+from tests.host.app.motion_models import RATE, motion_model, motions
 from tests.host.update.slot_board import SlotBoard
 
 BOARD = load_board("qemu_mps2_an386")
@@ -45,11 +45,11 @@ def features(seed: int, folder: Path, samples: np.ndarray) -> np.ndarray:
 
 
 def signed_app(
-    folder: Path, key: Path, seed: int, version: str, golden: Path | None = None, window: int = WINDOW
+    folder: Path, key: Path, seed: int, version: str, golden: Path | None = None, is_raw: bool = False
 ) -> Signed:
     """Write, build and sign an application with a model of random weights."""
     folder.mkdir(parents=True, exist_ok=True)
-    prepared = motion_model(folder / "wrist.tflite", seed=seed, window=window, decision=DECISION)
+    prepared = motion_model(folder / "wrist.tflite", is_raw=is_raw, seed=seed)
     updates = AppUpdates(key, version, 1, golden)
     app = generate_app(prepared, BOARD, folder / "app", sensor=IMU, updates=updates)
     return signed(app)

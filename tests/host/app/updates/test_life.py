@@ -175,7 +175,7 @@ def test_a_model_that_fails_its_self_test_is_put_back(
 def test_a_model_of_another_graph_is_refused_before_it_is_sent(
     arenite: Arenite, bench: Bench, old: Signed, tmp_path: Path, key: Path
 ) -> None:
-    other = signed_app(tmp_path / "other", key, NEW, "2.0.0", window=128)
+    other = signed_app(tmp_path / "other", key, NEW, "2.0.0", is_raw=True)
     assert other.images.abi != old.images.abi
     with bench.run(SAMPLES) as device:
         device.text.read_until("Started")
