@@ -105,7 +105,7 @@ def sign_app(directory: Path, elf: Path) -> AppImages | None:
     entry = manifest.get(MANIFEST_ENTRY)
     if entry is None:
         return None
-    options, board = _signing(entry, directory), load_board(manifest["board"])
+    options, board = recorded_signing(entry, directory), load_board(manifest["board"])
     pair = sign_pair(read_program(elf), board, slot_regions(board, options), options)
     firmware, model = directory / FIRMWARE, directory / MODEL
     old_abi = _abi(firmware)
@@ -116,7 +116,7 @@ def sign_app(directory: Path, elf: Path) -> AppImages | None:
     return AppImages(firmware, model, options.key, options.version, pair.abi, is_old)
 
 
-def _signing(entry: Any, directory: Path) -> SignOptions:
+def recorded_signing(entry: Any, directory: Path) -> SignOptions:
     """Return how the manifest says that images are signed."""
     types = {"key": str, "version": str, "counter": int, "allow_test_key": bool}
     if not isinstance(entry, Mapping) or not all(isinstance(entry.get(k), t) for k, t in types.items()):

@@ -59,12 +59,19 @@ def slot_regions(board: Board, options: SignOptions) -> tuple[MemoryRegion, Memo
     require_private_key(options.key)
     if not options.allow_test_key:
         refuse_test_key(options.key)
+    empty = pair_bytes(board, options, (0, 0))
+    return payload_regions(
+        layout, empty[0] - layout.firmware_header_bytes, empty[1] - layout.model_header_bytes
+    )
+
+
+def pair_bytes(board: Board, options: SignOptions, payloads: tuple[int, int]) -> tuple[int, int]:
+    """Return the bytes of the signed images of firmware and model, whose payloads have ``payloads`` bytes: with an
+    Ed25519 key the exact ones, and the most with an ECDSA key, whose signatures differ in length. Raises ``UsageError``
+    if the board takes no updates, or if the key, the version or the counter is not valid."""
     key_type = key_type_of(read_public_key(options.key))
-    ends = [
-        properties.image_bytes(0, key_type) - properties.header_bytes
-        for properties in _properties(board, layout, options, bytes(ABI_BYTES))
-    ]
-    return payload_regions(layout, *ends)
+    firmware, model = _properties(board, update_layout(board), options, bytes(ABI_BYTES))
+    return firmware.image_bytes(payloads[0], key_type), model.image_bytes(payloads[1], key_type)
 
 
 def sign_pair(

@@ -1,4 +1,5 @@
-"""An application takes updates on an emulated board: a retrained model, a wrong one, one of another graph, a firmware."""
+"""An application takes updates on an emulated board: a retrained model, a wrong one, one of another graph, and a
+firmware that hangs."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.qemu,
     pytest.mark.skipif(not HAS_IMGTOOL, reason=NO_IMGTOOL),
-    pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"),
+    pytest.mark.skipif(
+        shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"
+    ),
     pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed"),
 ]
 __all__ = ["arenite"]
@@ -186,7 +189,9 @@ def test_a_model_of_another_graph_is_refused_before_it_is_sent(
         assert _model_of(device) == _id(other, "confirmed")
 
 
-def test_a_program_that_hangs_is_put_back(arenite: Arenite, bench: Bench, old: Signed, tmp_path: Path, key: Path) -> None:
+def test_a_program_that_hangs_is_put_back(
+    arenite: Arenite, bench: Bench, old: Signed, tmp_path: Path, key: Path
+) -> None:
     hanging = signed_app(tmp_path / "hanging", key, OLD, "1.3.0")
     main = hanging.app.directory / "src/main.c"
     main.write_text(main.read_text().replace("    app_start();\n", "    for (;;) {\n    }\n"))

@@ -29,7 +29,9 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.qemu,
     pytest.mark.skipif(not HAS_IMGTOOL, reason=NO_IMGTOOL),
-    pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"),
+    pytest.mark.skipif(
+        shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"
+    ),
     pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed"),
 ]
 #: A model with random weights of this seed in a file.
@@ -96,9 +98,7 @@ def test_the_live_view_runs_the_application_behind_the_boot_loader(tmp_path: Pat
     app = _app(tmp_path, _moves, 16, "qemu_mps2_an386")
     np.save(tmp_path / "motions.npy", motions(60))
     running = emulated_app(app.directory, "qemu_mps2_an386")
-    messages = list(
-        emulated_messages(running, [tmp_path / "motions.npy"], lambda: False, is_real_time=False)
-    )
+    messages = list(emulated_messages(running, [tmp_path / "motions.npy"], lambda: False, is_real_time=False))
     expected = play(app, motions(60)).events
     events = [(m.at, m.is_start) for m in messages if isinstance(m, EventMessage)]
     assert events == [(e.sample, e.is_start) for e in expected] and events
