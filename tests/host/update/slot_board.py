@@ -53,7 +53,7 @@ class SlotBoard:
             for number, line in enumerate(lines[:-1]):
                 if re.match(pattern.encode(), line):
                     self._received = b"\n".join(lines[number + 1 :])
-                    return b"\n".join(lines[: number + 1]).decode()
+                    return b"\n".join(lines[: number + 1]).decode("utf-8", "replace")
             assert time.monotonic() < end, f"{pattern!r} is not in {self._received!r}"
             self._received += self._transport.read(1.0)
 

@@ -129,9 +129,7 @@ void app_update_start(void)
 void app_update_serve(void)
 {
     port_watchdog_feed();
-    if (shared_port_serve()) {
-        port_restart(PORT_REQUESTED);
-    }
+    shared_port_serve();
 }
 
 uint32_t app_update_command(const char *command)

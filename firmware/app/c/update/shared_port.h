@@ -16,9 +16,11 @@ void board_wait(void);
 /* Connects the port with updates; 0: every byte is text. */
 void shared_port_connect(ar_update *update);
 
-/* Takes bytes from the port, and does a bounded part of the work for updates: at most an erasure of a page, the programming
- * of 64 bytes, or the handling of some bytes. Returns 1 if the device must reset. */
-int shared_port_serve(void);
+/* The work for updates is done in turns: up to 64 bytes, or a part of an action, which may be the hash of 256 bytes, the
+ * programming of 64, or the erasure of a page. sensor_wait() takes a turn, so an update takes the time in which the loop
+ * waits for samples. This function takes one if there was none for 20 ms, so an update also goes on if the loop never
+ * waits. Both reset the device when an update asks for it. */
+void shared_port_serve(void);
 
 /* The functions of ar_update_board. */
 int shared_port_put(void *context, uint8_t byte);

@@ -96,11 +96,12 @@ class Bench:
         new_flash(BOARD, self.flash, first.images.firmware.read_bytes(), first.images.model.read_bytes())
 
     @contextmanager
-    def run(self, samples: np.ndarray, skip_sleep: bool = False) -> Iterator[Device]:
-        """Switch the device on, whose sensor plays ``samples``. Without ``skip_sleep`` it runs in real time."""
+    def run(self, samples: np.ndarray, skip_sleep: bool = False, rate: int = RATE) -> Iterator[Device]:
+        """Switch the device on, whose sensor plays ``samples``, ``rate`` in a second. Without ``skip_sleep`` it runs in
+        real time."""
         files = self._folder / "files"
         files.mkdir(exist_ok=True)
-        (files / SENSOR_FILE).write_bytes(sensor_bytes(samples, rate=RATE))
+        (files / SENSOR_FILE).write_bytes(sensor_bytes(samples, rate=rate))
         running = start_updatable(BOARD, self._loader, self.flash, skip_sleep=skip_sleep, folder=files)
         with running as emulator:
             yield Device(emulator)

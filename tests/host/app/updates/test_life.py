@@ -12,14 +12,19 @@ import numpy as np
 import pytest
 
 from arenite.host.app.emulated_run import END, parse_event
+from arenite.host.app.generate import generate_app
 from arenite.host.app.play import expected_events
 from arenite.host.app.reference_model import ReferenceModel
+from arenite.host.app.updates import AppUpdates
 from arenite.host.live.connection import receive
 from arenite.host.live.messages import EventMessage, Text, WindowScores
 from arenite.host.update.keys import generate_key
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, library_or_skip
 from tests.firmware.update.smp_device import run_smpmgr
+from tests.host.app.sound_models import RATE as RATE_OF_SOUND
+from tests.host.app.sound_models import sound_model, sounds
 from tests.host.app.updates.device import (
+    BOARD,
     NEW,
     OLD,
     RATE,
@@ -204,3 +209,35 @@ def test_a_program_that_hangs_is_put_back(
         assert pushed.code == 1 and "returned to the old ones" in pushed.out, pushed
         assert time.monotonic() - begin < 120
         assert _model_of(device).startswith(_id(old, "returned"))
+
+
+def test_an_upload_takes_the_time_between_samples(tmp_path: Path, key: Path) -> None:
+    """Sound has 16,000 samples per second, and its buffer is full after 32 ms. The hash of an uploaded firmware takes
+    200 ms of computation."""
+    library_or_skip("ed25519")
+    prepared = sound_model(tmp_path / "ear.tflite")
+    app = signed(generate_app(prepared, BOARD, tmp_path / "app", updates=AppUpdates(key, "1.0.0")))
+    bench = Bench(tmp_path, key)
+    bench.program(app)
+    with bench.run(np.tile(sounds(60), 30), skip_sleep=True, rate=RATE_OF_SOUND) as device:
+        device.text.read_until("Started")
+        run_smpmgr(device.port, "image", "upload", str(app.images.firmware))
+        counts = device.status()
+    assert counts["samples"] > RATE_OF_SOUND and (counts["lost"], counts["late"]) == (0, 0)
+
+
+def test_a_loop_that_never_sleeps_takes_updates(arenite: Arenite, tmp_path: Path, key: Path) -> None:
+    library_or_skip("ed25519")
+    busy = []
+    for version, seed in (("1.0.0", OLD), ("1.1.0", NEW)):
+        app = signed_app(tmp_path / version, key, seed, version).app
+        main = app.directory / "src/main.c"
+        main.write_text(main.read_text().replace("        app_sleep();\n", ""))
+        busy.append(signed(app))
+    assert busy[0].images.abi == busy[1].images.abi
+    bench = Bench(tmp_path, key)
+    bench.program(busy[0])
+    with bench.run(SAMPLES) as device:
+        device.text.read_until("Started")
+        assert arenite("update", "push", busy[1].images.model, device.port).code == 0
+        assert _model_of(device) == _id(busy[1], "confirmed")
