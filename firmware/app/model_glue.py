@@ -74,6 +74,15 @@ static inline uint32_t app_has_scores(uint32_t is_open) {{ return is_open; }}
 static inline void app_print_runs(void) {{}}
 """
 
+#: What the application calls for updates, by the names of the hooks in the header.
+_UPDATE_HOOKS = {
+    "include": '#include "app_update.h"\n',
+    "commands": "update, ",
+    "start": "app_update_start(); app_restart(0);",
+    "serve": "app_update_serve();",
+    "command": "return app_update_command(command);",
+}
+
 #: The part of the header that is about the scores of the model.
 _SCORES = """
 #define APP_CLASSES {classes}u
@@ -149,6 +158,14 @@ static inline uint32_t app_percent(int32_t score)
 }}"""
 
 
+_TABLE = """\
+/* In app_model.c: the percent of each score. */
+extern const uint8_t app_percents[256];
+
+/* Returns the sigmoid of a score of the model's output in percent. */
+static inline uint32_t app_percent(int32_t score) { return app_percents[score + 128]; }"""
+
+
 @dataclass(frozen=True)
 class Scores:
     """The output of a model with the scores of classes: their names, and the quantization of the int8 scores.
@@ -190,22 +207,34 @@ class Scores:
         logit = min(max((score - self.zero_point) * self.scale, -700.0), 700.0)  # the range of exp
         return round(100 / (1 + math.exp(-logit)))
 
-    def percent_function(self) -> str:
-        """Return the C function ``app_percent``."""
+    def percent_function(self, has_updates: bool = False) -> str:
+        """Return the C function ``app_percent``. With ``has_updates``, no number of the model is in the header."""
         if not self.is_logit:
             return _LINEAR_PERCENT.format(half=_HALF, bits=_PERCENT_BITS)
+        return _TABLE if has_updates else _LOGIT_PERCENT.format(values=self._percents("        "))
+
+    def percent_table(self) -> str:
+        """Return the definition of the table that ``app_percent`` reads in an application with updates."""
+        if not self.is_logit:
+            return ""
+        return f"const uint8_t app_percents[256] = {{\n{self._percents('    ')}\n}};\n"
+
+    def _percents(self, indent: str) -> str:
         values = [str(self.percent(score)) for score in range(-128, 128)]
-        lines = [", ".join(values[k : k + 16]) for k in range(0, 256, 16)]
-        return _LOGIT_PERCENT.format(values="\n".join(f"        {line}," for line in lines))
+        return "\n".join(f"{indent}{', '.join(values[k : k + 16])}," for k in range(0, 256, 16))
 
 
 def model_header(
-    g: Generated, scores: Scores, has_gate: bool = False, learning: Learning | None = None
+    g: Generated,
+    scores: Scores,
+    has_gate: bool = False,
+    learning: Learning | None = None,
+    has_updates: bool = False,
 ) -> str:
     """Return the text of ``app_model.h``. With ``has_gate``, the library has a gate, which decides whether the model
-    runs. ``learning`` is what the application learns."""
+    runs. ``learning`` is what the application learns. With ``has_updates``, it learns nothing and takes updates."""
     flow = _TEXT.format(
-        **glue_parts(g, learning),
+        **_hooks(g, learning, has_updates),
         gate_feed=f"    {g.prefix}gate_feed(samples, taken);\n" if has_gate else "",
         gate_reset=f"    {g.prefix}gate_reset();\n" if has_gate else "",
         gate_is_open=f"{g.prefix}gate_is_open()" if has_gate else "1",
@@ -213,22 +242,29 @@ def model_header(
         p=g.prefix,
         model_reset=f"    {g.prefix}model_reset();\n" if g.variables else "",
     )
-    return flow + scores_part(g, scores, learning)
+    return flow + scores_part(g, scores, learning, has_updates)
 
 
-def scores_part(g: Generated, scores: Scores, learning: Learning | None = None) -> str:
-    """Return the end of ``app_model.h``: the names and scores of classes, and the hooks of what is learned."""
+def _hooks(g: Generated, learning: Learning | None, has_updates: bool) -> dict[str, str]:
+    return glue_parts(g, learning) | (_UPDATE_HOOKS if has_updates else {})
+
+
+def scores_part(
+    g: Generated, scores: Scores, learning: Learning | None = None, has_updates: bool = False
+) -> str:
+    """Return the end of ``app_model.h``: the names and scores of classes, and the hooks of what is learned or of
+    updates."""
     return _SCORES.format(
-        **glue_parts(g, learning),
+        **_hooks(g, learning, has_updates),
         p=g.prefix,
         classes=len(scores.names),
         output=scores.output,
         flip=f" - {UNSIGNED_FLIP}" if scores.is_unsigned else "",
-        percent=scores.percent_function(),
+        percent=scores.percent_function(has_updates),
     )
 
 
-def model_source(scores: Scores) -> str:
+def model_source(scores: Scores, has_updates: bool = False) -> str:
     """Return the text of ``app_model.c``: the names of the classes, and the quantization of the scores.
 
     The compiler does not see them where they are used, so the code has the same size for all values.
@@ -238,6 +274,7 @@ def model_source(scores: Scores) -> str:
         f"{text_list('app_class_names', 'class', scores.names)}"
         f"const int32_t app_zero_point = {scores.zero_point};\n"
         f"const int32_t app_percent_factor = {scores.factor};\n"
+        f"{scores.percent_table() if has_updates else ''}"
     )
 
 

@@ -34,6 +34,7 @@ from arenite.firmware.app.pins_of_sensor import OVERLAY, PINS, previous_manifest
 from arenite.firmware.app.readme import readme
 from arenite.firmware.app.real_board import real_board_files, real_build_files
 from arenite.firmware.app.settings import HEADER, SOURCE, StreamSettings
+from arenite.firmware.app.update_parts import MANIFEST_ENTRY, UpdateParts, with_updates
 from arenite.firmware.generator.output_folder import MANIFEST, write_folder
 from arenite.firmware.sources import APP
 from arenite.profiles.board import Board
@@ -141,6 +142,7 @@ def write_app(
     defines: Sequence[str],
     manifest: Mapping[str, Any],
     driver: Driver | None = None,
+    updates: UpdateParts | None = None,
 ) -> None:
     """Write the folder of an application. Equal arguments give equal bytes.
 
@@ -157,6 +159,7 @@ def write_app(
         defines: macros for all sources, each ``NAME=VALUE``.
         manifest: further entries of ``arenite.json``, among them ``model``.
         driver: the driver of the sensor on a real board.
+        updates: what an application with updates has besides; None for one that is only flashed.
 
     Raises:
         UsageError: the folder has other files, or its ``src/main.c`` is for the other kind of sensor. Then nothing is
@@ -192,8 +195,14 @@ def write_app(
             drivers = (*drivers, *learning.FLASH[board.emulator.family])
         files |= {f"lib/app/{n}": APP.read(n) for n in drivers}
         files |= emulated_board_files(board, PROTOCOL, stack_bytes)
+        if updates is not None:
+            files |= updates.files(board, stack_bytes)
         project["build"] = emulated_recipe(board, files, MAIN, optimise, defines)
-        files |= emulated_build_files(board, form, project["build"], MAIN)
+        if updates is not None:  # `arenite build` signs the images
+            project["build"] = with_updates(board, project["build"])
+            project[MANIFEST_ENTRY] = dict(updates.manifest)
+        else:
+            files |= emulated_build_files(board, form, project["build"], MAIN)
     else:
         assert driver is not None
         files |= real_board_files(board, driver, PROTOCOL)
@@ -205,7 +214,9 @@ def write_app(
             user_files[OVERLAY] = zephyr_overlay(board, driver)
         project["driver"] = [name for name in driver.sources if not name.endswith(".h")]
     models = " and ".join(Path(str(manifest[k]["path"])).name for k in ("model", "cascade") if k in manifest)
-    files["README.md"] = readme(name, models, board, form, driver, str(manifest["sensor"]), tuple(user_files))
+    files["README.md"] = readme(
+        name, models, board, form, driver, str(manifest["sensor"]), tuple(user_files), updates is not None
+    )
     files[MANIFEST] = ""
     files[MANIFEST] = json.dumps({**project, "files": sorted(files)}, indent=2) + "\n"
     before = previous_manifest(directory)

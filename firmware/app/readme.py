@@ -23,6 +23,10 @@ _FILES = """\
 * `lib/board/`: what is particular to the board
 """
 
+_UPDATE_FILES = """\
+* `lib/update/`: the protocol and the state of updates
+"""
+
 _UNTESTED = """\
 **No driver of this application has run on hardware.** Arenite's docs/app-boards.md says which were compiled."""
 
@@ -36,6 +40,12 @@ applications have a recording: `--play example`."""
 #: A recording for each kind of sensor that does not take `.csv`, `.npy` or `.npz` files.
 _RECORDINGS = {"microphone": "FILE.wav", "camera": "PICTURES"}
 
+_UPDATES = """\
+The last command signs the images `build/firmware.bin` and `build/model.bin`. The first device gets both, with the boot
+loader; a device that runs gets new ones over its serial port PORT (Arenite's docs/app-updates.md):
+
+    arenite update emulate flash.bin --board {board} --key KEY --new build/firmware.bin build/model.bin
+    arenite update push build/model.bin PORT"""
 _OUTPUT = """\
 The application prints its events and problems at {port}:
 {baud} baud. Read them on the computer; PORT is the name of the serial port, such as /dev/ttyACM0 or COM3:
@@ -51,6 +61,7 @@ def readme(
     driver: Driver | None,
     sensor: str,
     user_files: Sequence[str],
+    has_updates: bool = False,
 ) -> str:
     """Return the text of ``README.md``.
 
@@ -62,12 +73,16 @@ def readme(
         driver: the driver of a real board's sensor, or None for an emulated board.
         sensor: the kind of sensor.
         user_files: the files that are written once.
+        has_updates: whether `arenite build` signs images.
     """
     head = _HEAD.format(name=name, models=models, title=board.title)
     commands = app_commands(board, form)
     files = _own_files(user_files) + "\n" + _FILES
     if driver is None:
         run = _RUN.format(board=board.name, recording=_RECORDINGS.get(sensor, "FILE.csv"))
+        if has_updates:
+            commands, run = ["arenite build ."], f"{_UPDATES.format(board=board.name)}\n\n{run}"
+            files += _UPDATE_FILES
         return "\n\n".join([f"{head}\nBuild it:", _lines(commands), run, files])
     parts = [head.rstrip(), _UNTESTED, f"Sensor: {driver.wiring}. {driver.settings_place}"]
     if driver.needs_files:

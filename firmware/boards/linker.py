@@ -7,10 +7,9 @@ The memory report is computed from these sections:
 * RAM, upwards from the origin: ``.stack`` (reserved), ``.arena``, ``.noinit``, ``.data``, ``.bss``;
 * a second RAM, if the arena is split over two: only ``.arena_slow``.
 
-A firmware that takes updates is linked for slots instead: ``.model`` has every constant of the files in ``src``, which
-are generated from the model, and is in the model's slot. The rest is in the slot of the firmware. ``.model`` begins
-with what code refers to by its address, in the order of the layers, so that these addresses do not change with the
-sizes of weights.
+A firmware that takes updates is linked for slots instead: ``.model`` has every constant of the files that are generated
+from the model, and is in the model's slot. The rest is in the slot of the firmware. ``.model`` begins with what code
+refers to by its address, in the order of the layers, so that these addresses do not change with the sizes of weights.
 
 Every input section is aligned to four bytes, no more, so that the order of sections cannot change the total and
 sizes can be predicted without linking (firmware/sizes). An output section with an address before its colon begins
@@ -22,6 +21,8 @@ The arena is not cleared at start: every tensor in it is written before it is re
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from arenite.profiles.board import Board, MemoryRegion
 
@@ -80,14 +81,11 @@ _WEIGHTS = """\
     .vectors : {{ KEEP(*(.vectors)) }} > {flash}
     .weights ALIGN(4) : SUBALIGN(4) {{ *(.rodata.ar_weights .rodata.ar_weights.*) . = ALIGN(4); }} > {flash}"""
 
-#: Every constant of the object files of ``src``. The first ones are those whose addresses are in the code. The section
-#: is before .vectors, because .text begins at the location counter.
+#: The section is before .vectors, because .text begins at the location counter.
 _MODEL = """\
     .model : SUBALIGN(4)
     {{
-        KEEP(*/src/*.o(.rodata.model .rodata.golden))
-        */src/*.o(.rodata.*_params .rodata.*_before .rodata.*_half .rodata.segment_*)
-        */src/*.o(.rodata .rodata.*)
+{constants}
         . = ALIGN(4);
     }} > {model}
     .vectors : {{ KEEP(*(.vectors)) }} > {flash}"""
@@ -108,12 +106,20 @@ def linker_script(board: Board, stack_bytes: int, second: MemoryRegion | None = 
     return _script(board, stack_bytes, board.flash[0], None, second)
 
 
-def slot_linker_script(board: Board, stack_bytes: int, firmware: MemoryRegion, model: MemoryRegion) -> str:
+def slot_linker_script(
+    board: Board,
+    stack_bytes: int,
+    firmware: MemoryRegion,
+    model: MemoryRegion,
+    constants: Sequence[str],
+) -> str:
     """Return the script of a firmware for ``board`` that takes updates, with ``stack_bytes`` reserved for the stack.
 
-    ``firmware`` and ``model`` are the parts of the slots that hold the payloads of the images.
+    ``firmware`` and ``model`` are the parts of the slots that hold the payloads of the images. ``constants`` are the
+    lines of ``.model``: every constant of the object files that are generated from the model, and first those whose
+    addresses are in the code.
     """
-    return _script(board, stack_bytes, firmware, model, None)
+    return _script(board, stack_bytes, firmware, model, None, constants)
 
 
 def _script(
@@ -122,6 +128,7 @@ def _script(
     flash: MemoryRegion,
     model: MemoryRegion | None,
     second: MemoryRegion | None,
+    model_lines: Sequence[str] = (),
 ) -> str:
     regions = [(flash, "rx"), *([(model, "r")] if model is not None else [])]
     regions += [(region, "rwx") for region in board.ram[:1]]
@@ -135,7 +142,11 @@ def _script(
             for region, mode in regions
         ),
         flash=_quoted(flash),
-        constants=constants.format(flash=_quoted(flash), model="" if model is None else _quoted(model)),
+        constants=constants.format(
+            flash=_quoted(flash),
+            model="" if model is None else _quoted(model),
+            constants="\n".join(f"        {line}" for line in model_lines),
+        ),
         ram=_quoted(board.ram[0]),
         stack=stack_bytes,
         slow=_SLOW.format(ram=_quoted(second)) if second is not None else "",

@@ -8,6 +8,8 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from arenite.errors import ToolError
+from arenite.firmware.app.update_parts import MANIFEST_ENTRY
 from arenite.firmware.boards.cores import core_named
 from arenite.firmware.sizes.app_prediction import AppPrediction, predict_app, prediction_of
 from arenite.firmware.sizes.app_table import AppFolder
@@ -23,7 +25,8 @@ def predict_any_app(path: Path) -> AppPrediction:
     object files; nothing is linked. Otherwise, or if a source does not compile, they are those of ``predict_app``. The
     stored sizes of generated functions do not depend on the numbers in their text, as those of the compiler may.
 
-    Raises ``UsageError`` if there is neither a compiler nor a table for the board.
+    Raises ``UsageError`` if there is neither a compiler nor a table for the board, and ``ToolError`` if an application
+    with updates does not compile.
     """
     folder = AppFolder.read(path)
     board = load_board(folder.manifest["board"])
@@ -35,7 +38,11 @@ def predict_any_app(path: Path) -> AppPrediction:
             shutil.copytree(path / part, copy / part, ignore_dangling_symlinks=True)
         try:
             objects = _compiled(replace(folder, path=copy), board)
-        except subprocess.CalledProcessError:  # the compiler has printed why
+        except subprocess.CalledProcessError as error:  # the compiler has printed why
+            if MANIFEST_ENTRY in folder.manifest:  # the table has no sizes of updates
+                raise ToolError(
+                    f"The application in {path} does not compile.", f"Run `arenite build {path}`."
+                ) from error
             return predict_app(path)
     return prediction_of(folder, objects, (), "measured" if folder.is_edited else "shipped")
 

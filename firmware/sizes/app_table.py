@@ -126,7 +126,7 @@ class AppFolder:
     def is_generated(self, source: str) -> bool:
         """Return whether a source is written for one model, so that only its functions can be measured."""
         own = {name for prefix in self.prefixes for name in self._own_names(prefix, ".c")}
-        return Path(source).name in own | {"app_model.c", "app_settings.c", f"{ARENA_STEM}.c"}
+        return Path(source).name in own | {"app_model.c", "app_settings.c", "golden.c", f"{ARENA_STEM}.c"}
 
     def setting(self, name: str) -> int:
         """Return a setting of ``BUFFERS``; 0 if the application has none of that name."""

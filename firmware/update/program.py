@@ -40,9 +40,14 @@ PROTOCOL_SOURCES = (
         "cbor.c",
     ),
 )
-_SOURCES = (
-    *("update_main.c", "update_glue.c", "self_test.c", "loader_calls.c", "boot_state.c"),
-    *PROTOCOL_SOURCES,
+#: The C files of updates that a firmware with our boot loader has, besides those of ``memory_sources``.
+DEVICE_SOURCES = ("self_test.c", "loader_calls.c", "boot_state.c", *PROTOCOL_SOURCES)
+_OWN_SOURCES = ("update_main.c", "update_glue.c")
+#: Every constant of the object files in src; first those whose addresses are in the code.
+_CONSTANTS = (
+    "KEEP(*/src/*.o(.rodata.model .rodata.golden))",
+    "*/src/*.o(.rodata.*_params .rodata.*_before .rodata.*_half .rodata.segment_*)",
+    "*/src/*.o(.rodata .rodata.*)",
 )
 
 _AGENT_SOURCES = ("agent_glue.c", "device_agent.c", "observations.c")
@@ -83,6 +88,11 @@ class AgentShape:
         return ("AR_AGENT", f"AR_AGENT_CLASSES={self.classes}", f"AR_AGENT_INPUT={int(self.has_input)}")
 
 
+def program_header(board: Board, graph: bytes) -> str:
+    """Return the text of ``program.h``: the name of the board, and ``graph``, the hash of the model's graph."""
+    return _PROGRAM.format(board=board.name, graph=", ".join(f"{byte:#04x}" for byte in graph))
+
+
 def payload_regions(
     layout: UpdateLayout, firmware_end: int, model_end: int
 ) -> tuple[MemoryRegion, MemoryRegion]:
@@ -115,21 +125,20 @@ def write_program(
     assert board.emulator is not None
     core, family = cores.core_named(board.core), families.family_named(board.emulator.family)
     files = {f"src/{name}": text for name, text in model.sources.items()}
-    graph = ", ".join(f"{byte:#04x}" for byte in model.graph)
-    files["lib/update/program.h"] = _PROGRAM.format(board=board.name, graph=graph)
+    files["lib/update/program.h"] = program_header(board, model.graph)
     files["lib/update/update_layout.h"] = layout_header(board)
-    update_sources = (*_SOURCES, *memory_sources(board))
-    _add(files, "lib/update", UPDATE, update_sources)
+    update_sources = (*_OWN_SOURCES, *DEVICE_SOURCES, *memory_sources(board))
+    add_sources(files, "lib/update", UPDATE, update_sources)
     if agent is not None:
         cause = _CAUSES.get(board.emulator.family, "cause_unknown.c")
-        _add(files, "lib/update", AGENT, (*_AGENT_SOURCES, cause))
+        add_sources(files, "lib/update", AGENT, (*_AGENT_SOURCES, cause))
         # Its files include headers of the update library too.
-        _add(files, "lib/update", UPDATE, ())
+        add_sources(files, "lib/update", UPDATE, ())
     board_sources = (core.start, *core.helpers, *family.sources)
-    _add(files, "lib/board", BOARDS, board_sources)
+    add_sources(files, "lib/board", BOARDS, board_sources)
     files["lib/board/firmware_features.h"] = NO_FEATURES.header(PROTOCOL, board)
-    files["lib/board/link.ld"] = slot_linker_script(board, stack_bytes, *regions)
-    _add(files, "lib/arenite", ENGINE, model.engine_sources)
+    files["lib/board/link.ld"] = slot_linker_script(board, stack_bytes, *regions, _CONSTANTS)
+    add_sources(files, "lib/arenite", ENGINE, model.engine_sources)
     compiler = compiler_flags(core, GCC)
     model_flags, support_flags = list(cores.optimise_flags(optimise)), list(compiler.support)
     units = [
@@ -156,7 +165,7 @@ def write_program(
     write_folder(folder, files)
 
 
-def _add(files: dict[str, str], folder: str, tree: SourceTree, sources: Sequence[str]) -> None:
+def add_sources(files: dict[str, str], folder: str, tree: SourceTree, sources: Sequence[str]) -> None:
     """Add the C files ``sources`` of ``tree``, and its headers that any of ``files`` needs, to ``folder``."""
     needed = source_files(tree, list(files.values()), sources)
     present = {Path(path).name for path in files}

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import numpy as np
 from arenite.errors import DeviceError
 from arenite.host.app.flash_memory import FLASH_FILE
 from arenite.host.app.sensor_file import RATE, Fault, sensor_records
-from arenite.host.emulator.machine import start
+from arenite.host.emulator.machine import RunningEmulator, start
 from arenite.profiles.boards import Board
 
 #: The name of the file that virtual_sensor.c reads.
@@ -30,6 +30,8 @@ END = "The recording ended."
 SILENT = "No samples arrived for a second."
 #: Seconds without a line, after which the application counts as hung.
 SILENCE_S = 600.0
+#: Starts the emulator, whose program reads the files of a folder.
+Launch = Callable[[Path], AbstractContextManager[RunningEmulator]]
 _EVENT = re.compile(
     r"\[(\d+\.\d{3}) s\] (.+?)(?: (\d+)%| (ended)| ([\d.]+, normal up to [\d.]+|distance [\d.]+)) \(sample (\d+)\)"
 )
@@ -66,6 +68,7 @@ def run_emulated(
     rate: int = RATE,
     last_command: str | None = None,
     flash: bytearray | None = None,
+    launch: Launch | None = None,
 ) -> Iterator[str]:
     """Run ``elf`` until all ``samples`` have been read, and yield the lines that it prints.
 
@@ -79,12 +82,15 @@ def run_emulated(
         rate: samples per second.
         last_command: a line that is sent after the last sample. The application's answer is the last line.
         flash: the contents of the board's flash memory for what it learns, which the run changes; None for no memory.
+        launch: starts the emulator with the sensor's file in a folder. None: it runs ``elf`` by itself.
 
     Raises:
         DeviceError: the application printed nothing for ``silence_s``, or the emulator ended.
     """
     records = sensor_records(samples, faults, rate=rate)
-    yield from run_with_file(elf, board, SENSOR_FILE, records, commands, silence_s, last_command, flash)
+    yield from run_with_file(
+        elf, board, SENSOR_FILE, records, commands, silence_s, last_command, flash, launch
+    )
 
 
 @contextmanager
@@ -109,13 +115,18 @@ def run_with_file(
     silence_s: float = SILENCE_S,
     last_command: str | None = None,
     flash: bytearray | None = None,
+    launch: Launch | None = None,
 ) -> Iterator[str]:
     """Do the same as ``run_emulated`` for an application whose driver reads the file ``file_name`` with ``records``."""
+
+    def alone(folder: Path) -> AbstractContextManager[RunningEmulator]:
+        return start(board, elf, skip_sleep=True, folder=folder)
+
     with tempfile.TemporaryDirectory(prefix="arenite-app-") as name:
         folder = Path(name)
         with (folder / file_name).open("wb") as file:
             file.writelines(records)
-        with _flash_file(folder, flash), start(board, elf, skip_sleep=True, folder=folder) as machine:
+        with _flash_file(folder, flash), (launch or alone)(folder) as machine:
             for command in commands:
                 machine.transport.write(command.encode() + b"\n")
             received, has_ended = b"", False

@@ -19,6 +19,7 @@ from arenite.host.app.cascade.generate import generate_cascade
 from arenite.host.app.generate import App, generate_app, other_goals
 from arenite.host.app.headroom import Headroom
 from arenite.host.app.recorded_sensor import recorded_sensor
+from arenite.host.app.slot_fit import SlotFit, require_compiler, slot_fit
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.flash.build import read_manifest
 from arenite.input_files import parse_toml, read_text
@@ -34,7 +35,7 @@ class AppFit:
     ``inference_s`` is the estimated time of an inference and ``hop_s`` the time from one to the next, in seconds. In a
     cascade, ``prepared`` is the small and ``large`` the large model, and ``inference_s`` is the time of both.
     ``headroom`` are the predicted instructions of a window; None if their costs were not measured. ``warnings`` tell
-    what is wrong with them.
+    what is wrong with them. ``slots`` are the images of an application with updates, None for another one.
     """
 
     prepared: Prepared
@@ -48,6 +49,7 @@ class AppFit:
     large: Prepared | None = None
     headroom: Headroom | None = None
     warnings: tuple[str, ...] = ()
+    slots: SlotFit | None = None
 
     @property
     def fits(self) -> bool:
@@ -92,6 +94,7 @@ class AppFit:
                     "application": p.application,
                     "data": p.data,
                 },
+                "slots": None if self.slots is None else self.slots.to_json(),
                 "main": p.main,
                 "unknown": list(p.unknown),
                 "hop_ms": round(1000 * self.hop_s, 3),
@@ -113,6 +116,7 @@ def fit_app(image: Path, where: Path, cascade: Path | None = None) -> AppFit:
     """
     prepared = prepare(image)
     large = None if cascade is None else prepare(cascade)
+    manifest: Mapping[str, Any] = {}
     if where.is_dir():
         manifest = read_manifest(where)
         if manifest.get("protocol") != "app" or not isinstance(manifest.get("sensor"), str):
@@ -133,6 +137,7 @@ def fit_app(image: Path, where: Path, cascade: Path | None = None) -> AppFit:
         prepared = _with_hop(prepared, hop)
         large = None if large is None else _with_hop(large, hop)
     board = load_board(settings["board"])
+    require_compiler(manifest, board)
     with tempfile.TemporaryDirectory(prefix="arenite-fit-") as name:
         folder = Path(name)
 
@@ -148,8 +153,11 @@ def fit_app(image: Path, where: Path, cascade: Path | None = None) -> AppFit:
 
         application = generated(settings["optimise"])
         prediction = predict_any_app(where if (where / MANIFEST).is_file() else application.directory)
-        reasons = _reasons(prediction, board)
-        if reasons:
+        slots = slot_fit(prediction, manifest, board, where)
+        reasons = _reasons(prediction, board, slots)
+        if reasons and slots is not None:
+            reasons.append("try --optimise flash, a smaller model or a board with larger slots")
+        elif reasons:
             others = {}
             for mode in other_goals(settings["optimise"]):
                 with suppress(UsageError):  # with this goal it is too slow
@@ -167,6 +175,7 @@ def fit_app(image: Path, where: Path, cascade: Path | None = None) -> AppFit:
         large,
         application.headroom,
         application.warnings if isinstance(application, App) else (),
+        slots,
     )
 
 
@@ -221,10 +230,12 @@ def _with_hop(prepared: Prepared, hop: int | None) -> Prepared:
     return replace(prepared, extra={**prepared.extra, "decision": {**prepared.extra["decision"], "hop": hop}})
 
 
-def _reasons(p: AppPrediction, board: Board) -> list[str]:
-    """Return why an application does not fit."""
-    missing = [("RAM", p.ram - board.ram_bytes), ("flash", p.flash - board.flash_bytes)]
+def _reasons(p: AppPrediction, board: Board, slots: SlotFit | None = None) -> list[str]:
+    """Return why an application does not fit. With updates, its flash memory are the ``slots``."""
+    missing = [("RAM", p.ram - board.ram_bytes)]
+    missing += [("flash", p.flash - board.flash_bytes)] if slots is None else []
     reasons = [f"needs {count:,} B more {name}" for name, count in missing if count > 0]
+    reasons += slots.reasons if slots is not None else []
     if p.stack > p.stack_reserved:
         reasons.append(f"the stack may need {p.stack:,} B, but {p.stack_reserved:,} B are reserved")
     return reasons

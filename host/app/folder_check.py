@@ -8,6 +8,7 @@ from typing import Any
 
 from arenite.errors import UsageError
 from arenite.firmware.app.pins_of_sensor import previous_manifest
+from arenite.host.build.library import identifier
 
 
 def check_folder(
@@ -38,7 +39,13 @@ def check_folder(
 def _names(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the models of a project."""
     entries = [manifest[key] for key in ("model", "cascade") if isinstance(manifest.get(key), dict)]
-    return tuple(str(entry.get("name") or Path(str(entry.get("path"))).stem) for entry in entries)
+    return tuple(str(_name(entry, "updates" in manifest)) for entry in entries)
+
+
+def _name(entry: Mapping[str, Any], has_updates: bool) -> Any:
+    """Return the name of a model. With updates, all models have the same name in C, so it is that of the file."""
+    name = None if has_updates else entry.get("name")
+    return name or identifier(Path(str(entry.get("path"))).stem)
 
 
 def _description(names: tuple[str, ...], board: Any, sensor: Any) -> str:

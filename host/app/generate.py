@@ -18,6 +18,7 @@ from arenite.firmware.app.model_glue import SOURCE as MODEL_SOURCE
 from arenite.firmware.app.model_glue import Scores, model_header, model_source
 from arenite.firmware.app.project import supported, write_app
 from arenite.firmware.app.settings import StreamSettings, room_for
+from arenite.firmware.app.update_parts import MODEL_NAME
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.target import Target
@@ -36,9 +37,11 @@ from arenite.host.app.overload import Choices, overload_warnings
 from arenite.host.app.sensor_limits import check_sensor
 from arenite.host.app.sensor_stream import ADC, IMU, MICROPHONE, STREAM_SENSORS, sensor_stream
 from arenite.host.app.slow_inference import SlowInference, hops_of
+from arenite.host.app.updates import AppUpdates
 from arenite.host.build.attachments import recorded_labels
 from arenite.host.build.library import identifier, lower_models
 from arenite.host.build.prepare import Prepared
+from arenite.host.update.image_pair import MIN_STACK_BYTES
 from arenite.profiles.board import Board
 from arenite.profiles.boards import all_boards
 
@@ -55,7 +58,7 @@ class App:
     ``inference_s`` is the estimated time of an inference, ``project`` the build system, and ``driver`` that of the
     sensor on a real board. ``headroom`` is the predicted time of a window; None if its costs were not measured.
     ``warnings`` tell what is wrong with it. In a ``cascade``, ``prepared`` is the small model, ``scores`` are those of
-    the large one, and ``inference_s`` is the time of both.
+    the large one, and ``inference_s`` is the time of both. ``updates`` tells how it takes updates, if it does.
     """
 
     directory: Path
@@ -72,6 +75,7 @@ class App:
     cascade: CascadePlan | None = None
     headroom: Headroom | None = None
     warnings: tuple[str, ...] = ()
+    updates: AppUpdates | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of schema ``arenite.app/1``, without a playback."""
@@ -91,6 +95,7 @@ class App:
             "classes": list(self.scores.names),
             "wiring": None if self.driver is None else self.driver.wiring,
             "cascade": None if self.cascade is None else self.cascade.to_json(),
+            "updates": self.updates is not None,
         }
 
 
@@ -150,20 +155,25 @@ def generate_app(
     optimise: str = "balanced",
     chip: str | None = None,
     accept: Callable[[StreamSettings], None] = lambda _: None,
+    updates: AppUpdates | None = None,
 ) -> App:
     """Write the application that runs ``prepared`` on ``board`` with ``sensor``.
 
     ``project`` is the build system, one of ``FORMS``, or None for the board's default. ``chip`` is
     the chip of a motion sensor, or None for that of the board. ``accept`` is called with the numbers of the application
-    before anything is written. If it raises an error, nothing is written.
+    before anything is written. If it raises an error, nothing is written. ``updates`` tells how the application takes
+    updates; None if it takes none.
 
     Raises ``UsageError`` if the image does not record features and a decision for the sensor, or if there is no driver
-    for the board, and ``DoesNotFitError`` if the model alone does not fit a real board. Then nothing was written.
+    for the board, or if it cannot take updates, and
+    ``DoesNotFitError`` if the model alone does not fit a real board. Then nothing was written.
     """
     driver = sensor_driver(board, sensor, chip)
     form = chosen_form(board, project)
-    name = identifier(prepared.path.stem)
-    generated = lower_models({name: prepared}, Target.for_core(board.core, optimise))[0]
+    title = identifier(prepared.path.stem)
+    name = title if updates is None else MODEL_NAME
+    parts = None if updates is None else updates.parts(prepared, board)
+    generated = replace(lower_models({name: prepared}, Target.for_core(board.core, optimise))[0], name=title)
     labels = recorded_labels(prepared.extra)
     processing = bind_processing(generated, prepared.extra, labels)
     stream = sensor_stream(prepared, processing, sensor)
@@ -194,6 +204,11 @@ def generate_app(
             slow.hint(lambda other, goal: inference_seconds(lowered(other, goal), other, goal)),
         )
     learning = planned_learning(processing, rate, hop)
+    if learning is not None and updates is not None:
+        raise UsageError(
+            f"{prepared.path.name} has an anomaly head, and an application that learns takes no updates yet.",
+            "Remove --updates, or give a model with a decision alone.",
+        )
     if learning is not None and driver is not None:
         driver, learning = flash_store_of(board).add_to(driver, learning)
     settings = StreamSettings(
@@ -217,8 +232,9 @@ def generate_app(
     files = library_sources([generated], None) | processing_files(generated, processing)
     scores = event_scores(prepared, stream.decision, learning, labels)
     files |= learning_files(generated, learning)
-    files[MODEL_HEADER] = model_header(generated, scores, processing.gate is not None, learning)
-    files[MODEL_SOURCE] = model_source(scores)
+    has_updates = updates is not None
+    files[MODEL_HEADER] = model_header(generated, scores, processing.gate is not None, learning, has_updates)
+    files[MODEL_SOURCE] = model_source(scores, has_updates)
     stack = predict(generated, board, optimise).stack + STACK_MARGIN
     manifest: dict[str, Any] = {
         "model": {"path": str(prepared.path), "sha256": prepared.sha256, "name": name},
@@ -231,7 +247,7 @@ def generate_app(
     def write(stack_bytes: int) -> None:
         write_app(
             directory,
-            name,
+            title,
             board,
             files,
             settings,
@@ -241,9 +257,13 @@ def generate_app(
             defines=(f"{name.upper()}_{stream.define}",),
             manifest=manifest,
             driver=driver,
+            updates=parts,
         )
 
-    write_with_stack(directory, stack, write)
+    if updates is None:
+        write_with_stack(directory, stack, write)
+    else:  # the stack below the functions of the boot loader cannot be predicted
+        write(-(-max(stack, MIN_STACK_BYTES) // 16) * 16)
 
     def predicted(other: Board, goal: str, other_hop: int) -> Headroom | None:
         g = lowered(other, goal)
@@ -274,4 +294,5 @@ def generate_app(
         driver,
         headroom=headroom,
         warnings=overload_warnings(headroom, choices, predicted, where),
+        updates=updates,
     )

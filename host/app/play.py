@@ -13,6 +13,7 @@ from arenite.converters.decision.reference import Event, EventKind
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.firmware.app.model_glue import Scores
+from arenite.host.app.app_machine import start_app
 from arenite.host.app.cascade.reference import ReferenceCascade
 from arenite.host.app.emulated_run import EventLine, parse_event, run_emulated
 from arenite.host.app.flash_memory import flash_contents, newest_record
@@ -89,7 +90,15 @@ def play(
     lines: list[str] = []
     answer = ""  # to the last command
     for line in run_emulated(
-        elf, board, samples, faults, commands, rate=rate, last_command=last, flash=memory
+        elf,
+        board,
+        samples,
+        faults,
+        commands,
+        rate=rate,
+        last_command=last,
+        flash=memory,
+        launch=lambda folder: start_app(application.directory, elf, board, folder),
     ):
         if answer:
             on_line(answer)

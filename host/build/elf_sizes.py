@@ -16,9 +16,9 @@ from arenite.firmware.generator.model_source import GUARD_BYTES
 class ElfSizes:
     """The sizes of a linked firmware, in bytes.
 
-    ``code`` is everything in flash except weights and biases, including the initial values of data. ``arena_slow`` is
-    the part of ``arena`` that is in a second memory. ``stack_reserved`` is the size of the section for the stack, or 0
-    if it is not known.
+    ``code`` is everything in flash except weights and biases, including the initial values of data. In a firmware that
+    takes updates, all constants of the model count as ``weights``. ``arena_slow`` is the part of ``arena`` that is in a
+    second memory. ``stack_reserved`` is the size of the section for the stack, or 0 if it is not known.
     """
 
     weights: int
@@ -62,7 +62,7 @@ def _arenite_sizes(sections: Mapping[str, int]) -> ElfSizes:
     slow = total(".arena_slow")
     guards = GUARD_BYTES * (2 if slow else 1)
     return ElfSizes(
-        weights=total(".weights"),
+        weights=total(".weights", ".model"),
         code=total(".vectors", ".text", ".data"),
         arena=total(".arena", ".arena_slow") - guards,
         static=total(".data", ".bss", ".noinit") + guards,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from arenite.files import write_atomic
 from arenite.firmware.update.loader import Loader, build_loader
 from arenite.host.cli.ending_signals import ending_signals
 from arenite.host.emulator.flash_file import new_flash, start_updatable
+from arenite.host.live.emulated import emulated_app
 from arenite.host.report.console import note, print_json, show
 from arenite.host.update.image_file import read_image
 from arenite.host.update.keys import key_type_of, read_public_key, refuse_test_key
@@ -97,10 +99,31 @@ def loader(board: str, key: Path, output: Path, small: bool, allow_test_key: boo
     metavar="FIRMWARE MODEL",
     help="Write FLASH first: the memory of a new device with these two images. No file is overwritten.",
 )
+@click.option(
+    "--app",
+    "application",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="With --play: the folder of the application that the images were built from.",
+)
+@click.option(
+    "--play",
+    "recording",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --app: the recording that the sensor of an application plays, in real time, after each start.",
+)
 @_allow_test_key
 @_json
 def emulate(
-    flash: Path, board: str, key: Path, images: tuple[Path, Path] | None, allow_test_key: bool, as_json: bool
+    flash: Path,
+    board: str,
+    key: Path,
+    images: tuple[Path, Path] | None,
+    application: Path | None,
+    recording: Path | None,
+    allow_test_key: bool,
+    as_json: bool,
 ) -> int:
     """Run an emulated device that takes updates, until Ctrl-C. Its flash memory is the file FLASH.
 
@@ -111,6 +134,7 @@ def emulate(
     profile, public_key = load_board(board), _public_key(key, allow_test_key)
     if profile.emulator is None:
         raise UsageError(f"{profile.name} is a real board.", "Choose a board whose name begins with qemu_.")
+    sensor = _sensor_file(application, recording, board)
     if images is not None:
         if flash.exists():
             raise UsageError(f"{flash} exists, and no file is overwritten.", "Remove it, or leave out --new.")
@@ -133,7 +157,13 @@ def emulate(
         built = _build(profile, public_key, folder)
         if images is not None:
             new_flash(profile, flash, firmware.data, model.data)
-        with start_updatable(profile, built.elf, flash, icount=False) as device, ending_signals() as ended:
+        files = folder / "files"  # that the firmware can read: an application reads its sensor
+        files.mkdir()
+        if sensor is not None:
+            with (files / sensor[0]).open("wb") as file:
+                file.writelines(sensor[1])
+        running = start_updatable(profile, built.elf, flash, icount=False, folder=files)
+        with running as device, ending_signals() as ended:
             if as_json:
                 print_json(
                     {
@@ -152,6 +182,21 @@ def emulate(
                     raise ToolError(f"The emulator of {profile.name} ended.", "Run the command again.")
     note(f"Switched off. {flash} has the flash memory of the device.")
     return 0
+
+
+def _sensor_file(
+    application: Path | None, recording: Path | None, board: str
+) -> tuple[str, Iterable[bytes]] | None:
+    """Return the name and the contents of the file that the sensor of ``application`` reads; None if there is no
+    recording."""
+    if application is None and recording is None:
+        return None
+    if application is None or recording is None:
+        raise UsageError(
+            "--app and --play belong together: the folder tells the rate and the channels of the recording.",
+            "Give both, or none of them.",
+        )
+    return emulated_app(application, board).sensor_file([recording], ())
 
 
 def _public_key(key: Path, allow_test_key: bool) -> bytes:

@@ -130,10 +130,17 @@ def _answer(line: bytes, command: str) -> dict[str, Any] | None:
 
 @contextmanager
 def start_updatable(
-    board: Board, loader: Path, flash: Path, *, icount: bool = True, skip_sleep: bool = False
+    board: Board,
+    loader: Path,
+    flash: Path,
+    *,
+    icount: bool = True,
+    skip_sleep: bool = False,
+    folder: Path | None = None,
 ) -> Iterator[UpdatableEmulator]:
     """Run ``board`` with the boot loader ``loader`` (an ELF) and the flash memory in the file ``flash``, which
-    ``new_flash`` wrote, until the block ends. Afterwards the file has the board's flash memory.
+    ``new_flash`` wrote, until the block ends. Afterwards the file has the board's flash memory. The firmware can read
+    the files in ``folder`` by semihosting; None if it reads none.
 
     Raises:
         ToolError: QEMU is missing or does not start.
@@ -151,13 +158,17 @@ def start_updatable(
         os.truncate(flash, ram.size)
         backend = f"memory-backend-file,id=flash,size={ram.size},mem-path={flash.absolute()},share=on"
         mapped = ("-object", backend, "-machine", "memory-backend=flash")
-        with start(board, loader, extra=mapped, icount=icount, skip_sleep=skip_sleep) as machine:
+        with start(
+            board, loader, extra=mapped, icount=icount, skip_sleep=skip_sleep, folder=folder
+        ) as machine:
             yield UpdatableEmulator(machine, layout, flash, is_mapped=True)
         return
-    with temporary_folder("arenite-flash-") as folder:
-        gdb = folder / "gdb"
+    with temporary_folder("arenite-flash-") as place:
+        gdb = place / "gdb"
         halted = ("-S", "-gdb", f"unix:path={gdb},server=on,wait=off")
-        with start(board, loader, extra=halted, icount=icount, skip_sleep=skip_sleep) as machine:
+        with start(
+            board, loader, extra=halted, icount=icount, skip_sleep=skip_sleep, folder=folder
+        ) as machine:
             _load(gdb, layout.state.origin, flash.read_bytes()[:size])
             emulator = UpdatableEmulator(machine, layout, flash, is_mapped=False)
             try:

@@ -14,9 +14,10 @@ from arenite.host.app.cascade.generate import generate_cascade
 from arenite.host.app.folder_check import check_folder
 from arenite.host.app.generate import App, generate_app
 from arenite.host.app.recorded_sensor import recorded_sensor
+from arenite.host.app.updates import AppUpdates
 from arenite.host.build.library import identifier
-from arenite.host.build.prepare import Prepared
-from arenite.host.interface.model import Model, prepared_model
+from arenite.host.build.prepare import Prepared, prepare
+from arenite.host.interface.model import Model
 from arenite.profiles.boards import load_board
 
 
@@ -33,6 +34,7 @@ def app(
     hang_ms: float | None = None,
     replace: bool = False,
     accept: Callable[[StreamSettings | Pictures], None] = lambda _: None,
+    updates: AppUpdates | None = None,
 ) -> App | CameraApp:
     """Write an application that runs a model on the samples of a sensor, or on the pictures of a camera.
 
@@ -57,6 +59,8 @@ def app(
         replace: write also over an application of other models, another board or another sensor.
         accept: called with the numbers of the application, or with the pictures that a camera's model takes, before
             anything is written. If it raises an error, nothing is written.
+        updates: how the application takes updates over its serial port; None if it takes none. Only applications with
+            one model, and with the samples of a sensor, take updates.
 
     Raises:
         ProfileError: the board is unknown.
@@ -66,12 +70,14 @@ def app(
     """
     if not isinstance(model, Model) and is_application(str(model)):
         sensor = application_sensor(str(model), sensor)
-    prepared, profile = _prepared(model), load_board(board)
+    prepared, profile = _prepared(model, removes_channels=updates is None), load_board(board)
     sensor = sensor or recorded_sensor(prepared)
     if hang_ms is not None and cascade is None:
         raise UsageError("--hang-ms is for a cascade.", "Add --cascade LARGE, or remove --hang-ms.")
     large = None if cascade is None else _prepared(cascade)
     names = tuple(identifier(p.path.stem) for p in (prepared, large) if p is not None)
+    if updates is not None:
+        _check_updates(sensor, project, is_cascade=large is not None)
     check_folder(Path(output), names, board, sensor, is_replaced=replace)
     if large is not None:
         if sensor == CAMERA:
@@ -105,11 +111,30 @@ def app(
         optimise=optimise,
         chip=chip,
         accept=accept,
+        updates=updates,
     )
 
 
-def _prepared(model: Model | str | Path) -> Prepared:
-    """Return a model, which may be the name of a shipped application."""
+def _check_updates(sensor: str, project: str | None, is_cascade: bool) -> None:
+    """Raise ``UsageError`` if an application of this kind takes no updates."""
+    if is_cascade or sensor == CAMERA:
+        kind = "a cascade" if is_cascade else "an application with a camera"
+        raise UsageError(
+            f"--updates is not for {kind} yet.",
+            "Remove --updates, or give one model and a sensor of samples: microphone, imu or adc.",
+        )
+    if project is not None:
+        raise UsageError(
+            f"--project {project} does not sign images, so it is not for an application with updates.",
+            "Remove --project: `arenite build` builds the application and signs its images.",
+        )
+
+
+def _prepared(model: Model | str | Path, *, removes_channels: bool = True) -> Prepared:
+    """Return a model, which may be the name of a shipped application. Without ``removes_channels`` its shapes do not
+    depend on the weights."""
     if not isinstance(model, Model) and is_application(str(model)):
         model = application_image(str(model))
-    return prepared_model(model, passes=True)
+    if isinstance(model, Model):
+        return model.prepared
+    return prepare(model, removes_channels=removes_channels)

@@ -11,12 +11,12 @@ from typing import Any
 
 from arenite.errors import DeviceError, UsageError
 from arenite.firmware.app.camera_settings import CameraSettings
+from arenite.host.app.app_machine import start_app
 from arenite.host.app.camera.camera_file import CAMERA_FILE, camera_records
 from arenite.host.app.camera.frames import read_frames
 from arenite.host.app.emulated_run import END, SENSOR_FILE
 from arenite.host.app.recordings import read_recording
 from arenite.host.app.sensor_file import Fault, sensor_records
-from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build, read_manifest
 from arenite.host.live.connection import Connected, Ended, Notice, receive
 from arenite.host.live.messages import Message, Row, Samples, Text
@@ -109,7 +109,7 @@ def emulated_messages(
         folder = Path(name)
         with (folder / file_name).open("wb") as file:
             file.writelines(records)
-        with start(app.board, elf, skip_sleep=True, folder=folder) as machine:
+        with start_app(app.directory, elf, app.board, folder) as machine:
             yield Connected(app.board.name, False)
             began = time.monotonic()
             try:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from arenite.errors import DoesNotFitError, ToolError, UsageError
+from arenite.errors import DoesNotFitError, UsageError
 from arenite.firmware.generator.model_source import model_sources
 from arenite.firmware.update.golden import golden_source
 from arenite.firmware.update.graph_hash import graph_hash
 from arenite.firmware.update.layout import UpdateLayout, update_layout
-from arenite.firmware.update.program import AgentShape, ProgramModel, payload_regions, write_program
+from arenite.firmware.update.program import AgentShape, ProgramModel, write_program
 from arenite.host.bench.build_facts import compiler_of, read_facts
 from arenite.host.build.fit import AUTOMATIC_GOALS, BuildChoice, choose
 from arenite.host.build.options import BuildOptions
@@ -22,14 +21,9 @@ from arenite.host.flash.build import direct_build
 from arenite.host.flash.elf_image import Program, read_program
 from arenite.host.update.agent_shape import agent_shape
 from arenite.host.update.golden_samples import golden_samples
-from arenite.host.update.keys import key_type_of, read_public_key, refuse_test_key, require_private_key
-from arenite.host.update.signed_image import ABI_BYTES, ImageProperties, sign_image
+from arenite.host.update.image_pair import MIN_STACK_BYTES, SignOptions, sign_pair, slot_regions
 from arenite.processes import temporary_folder
 from arenite.profiles.board import Board, MemoryRegion
-
-#: The least stack, in bytes: the check of an image takes 1,972 of it on a Cortex-M0 (docs/update-images.md).
-MIN_STACK_BYTES = 2560
-_ERASED = b"\xff"
 
 
 @dataclass(frozen=True)
@@ -95,56 +89,20 @@ def build_update(
             f"{model} is a folder, expected the file of a model.", "Give a .tflite file or an image."
         )
     layout = update_layout(board)
-    if board.emulator is None:
-        raise UsageError(
-            f"{board.name} is a real board; updates are built only for emulated boards so far.",
-            "Choose a board whose name begins with qemu_.",
-        )
-    require_private_key(options.key)
-    if not options.allow_test_key:
-        refuse_test_key(options.key)
-    key_type = key_type_of(read_public_key(options.key))
-    firmware, weights = _properties(board, layout, options, bytes(ABI_BYTES))
+    signing = SignOptions(options.key, options.version, options.counter, options.allow_test_key)
+    regions = slot_regions(board, signing)
     prepared = prepare(model, removes_channels=False)
     sources = {"golden.c": golden_source(golden_samples(prepared, options.golden))}
-    ends = [
-        properties.image_bytes(0, key_type) - properties.header_bytes for properties in (firmware, weights)
-    ]
-    regions = payload_regions(layout, *ends)
     goals = AUTOMATIC_GOALS if options.optimise is None else (options.optimise,)
     agent = agent_shape(prepared.model) if options.agent else None
     linked = _build_first(prepared, board, layout, goals, sources, regions, agent, on_start)
-    payload, constants = (_bytes_in(linked.program, region) for region in regions)
-    abi = hashlib.sha256(payload).digest()
-    firmware, weights = _properties(board, layout, options, abi)
-
-    def sign(content: bytes, properties: ImageProperties, slot_bytes: int) -> bytes:
-        return sign_image(content, properties, options.key, slot_bytes, allow_test_key=options.allow_test_key)
-
+    pair = sign_pair(linked.program, board, regions, signing)
     return UpdateImages(
-        None if options.model_only else sign(payload, firmware, layout.firmware[0].size),
-        sign(constants, weights, layout.model[0].size),
-        abi,
+        None if options.model_only else pair.firmware,
+        pair.model,
+        pair.abi,
         linked.optimise,
         linked.compiler,
-    )
-
-
-def _properties(
-    board: Board, layout: UpdateLayout, options: UpdateOptions, abi: bytes
-) -> tuple[ImageProperties, ImageProperties]:
-    """Return the properties of the images of firmware and model."""
-    firmware = ImageProperties(
-        options.version,
-        options.counter,
-        board.name,
-        "firmware",
-        abi,
-        layout.firmware_header_bytes,
-        layout.firmware[0].origin,
-    )
-    return firmware, replace(
-        firmware, kind="model", header_bytes=layout.model_header_bytes, address=layout.model[0].origin
     )
 
 
@@ -208,17 +166,3 @@ def _build(
                 "Use a smaller model, --optimise flash, or a board with larger slots.",
             ) from error
         return _Linked(read_program(elf), choice.optimise, compiler_of(read_facts(elf), folder))
-
-
-def _bytes_in(program: Program, region: MemoryRegion) -> bytes:
-    """Return what the linked program has in ``region``, from the first byte of the region. Gaps are filled like erased
-    flash memory. A segment may begin before the region, with the header of the ELF file."""
-    content = bytearray()
-    for segment in program.segments:
-        start = max(region.origin - segment.address, 0)
-        data = segment.data[start : max(region.origin + region.size - segment.address, 0)]
-        if data:
-            content += _ERASED * (segment.address + start - region.origin - len(content)) + data
-    if not content:
-        raise ToolError(f"The linked program has nothing in {region.name}, at {region.origin:#x}.")
-    return bytes(content)

@@ -29,6 +29,12 @@ from arenite.host.app.play import Playback, play
 from arenite.host.app.recordings import read_samples
 from arenite.host.app.sensor_stream import STREAM_SENSORS
 from arenite.host.cli.firmware.app_lines import show_driver, show_next
+from arenite.host.cli.firmware.app_updates import (
+    chosen_updates,
+    options_of,
+    show_update_steps,
+    update_options,
+)
 from arenite.host.cli.firmware.camera_app import finish_camera
 from arenite.host.cli.options import output_folder_option
 from arenite.host.interface.app import app as write_app
@@ -102,6 +108,7 @@ def _applications() -> str:
     show_default=True,
     help="What to optimize the model for (docs/firmware.md).",
 )
+@update_options
 @click.option(
     "--play",
     "recordings",
@@ -143,6 +150,11 @@ def app(
     output: Path,
     replace: bool,
     optimise: str,
+    updates: Path | None,
+    version: str | None,
+    counter: int | None,
+    golden: Path | None,
+    allow_test_key: bool,
     recordings: tuple[Path, ...],
     flash: Path | None,
     commands: tuple[str, ...],
@@ -164,6 +176,7 @@ def app(
             f"{board} is a real board, so --play cannot run the application.",
             "Remove --play, or choose an emulated board (qemu_mps2_*).",
         )
+    app_updates = chosen_updates(updates, version, counter, golden, allow_test_key)
     samples: list[np.ndarray] = []
     frames: list[np.ndarray] = []
     plays_example = (
@@ -198,6 +211,7 @@ def app(
         hang_ms=hang_ms,
         replace=replace,
         accept=accept,
+        updates=app_updates,
     )
     plan = application.cascade if isinstance(application, App) else None
     is_shipped = is_application(str(image))
@@ -256,7 +270,16 @@ def _show(application: App, playback: Playback | None, example: str | None) -> N
     if driver is not None:
         show_driver(driver, application.directory)
     if playback is None:
-        show_next(application.board, application.project, application.directory, application.sensor, example)
+        show_next(
+            application.board,
+            application.project,
+            application.directory,
+            application.sensor,
+            example,
+            options_of(application.updates),
+        )
+        if application.updates is not None:
+            show_update_steps(application.board, application.directory, application.updates)
     elif playback.expected is not None:
         same = sum(a == b for a, b in zip(playback.events, playback.expected, strict=False))
         most = max(len(playback.events), len(playback.expected))

@@ -17,15 +17,24 @@ def show_driver(driver: Driver, directory: Path) -> None:
         show(f"Copy these files to {directory}/src: {driver.needs_files}.")
 
 
-def show_next(board: Board, project: str, directory: Path, sensor: str, example: str | None = None) -> None:
+def show_next(
+    board: Board,
+    project: str,
+    directory: Path,
+    sensor: str,
+    example: str | None = None,
+    options: str = "",
+) -> None:
     """Print the command that builds the application in ``directory``, whose build system is ``project``; and for an
     emulated board the command that runs it with a recording for ``sensor``, which the shipped application ``example``
-    has."""
+    has. ``options`` are those with which the application was written besides."""
     commands = app_commands(board, project, str(directory))
     is_built_here = board.emulated or project == PLATFORMIO
     show(f"Next: {f'arenite build {directory}' if is_built_here else ' && '.join(commands)}")
     if example is not None:
-        show(f"Or with its example: arenite app {example} --board {board.name} -o {directory} --play example")
+        show(
+            f"Or with its example: arenite app {example} --board {board.name} -o {directory}{options} --play example"
+        )
     elif board.emulated:
         show(
             f"Or with a recording: arenite live {directory} --board {board.name} --play "

@@ -43,6 +43,16 @@ def _image(path: Path) -> Path:
     return application_image(str(path)) if is_application(str(path)) else path
 
 
+def _flash_rows(fit: AppFit) -> list[tuple[str, str, str]]:
+    """Return the row of the flash memory; for an application with updates, those of its images and slots."""
+    if fit.slots is None:
+        return [("flash", f"{fit.prediction.flash:,}", f"{fit.board.flash_bytes:,}")]
+    return [
+        ("firmware image", f"{fit.slots.firmware:,}", f"{fit.slots.firmware_slot:,}"),
+        ("model image", f"{fit.slots.model:,}", f"{fit.slots.model_slot:,}"),
+    ]
+
+
 def _show(fit: AppFit, where: Path) -> None:
     p = fit.prediction
     rows = [
@@ -52,7 +62,7 @@ def _show(fit: AppFit, where: Path) -> None:
         ("  bss", f"{p.bss:,}", ""),
         ("  stack reserved", f"{p.stack_reserved:,}", ""),
         ("  stack at most", f"{p.stack:,}", ""),
-        ("flash", f"{p.flash:,}", f"{fit.board.flash_bytes:,}"),
+        *_flash_rows(fit),
         ("  weights", f"{p.weights:,}", ""),
         ("  kernels", f"{p.kernels:,}", ""),
         ("  tables", f"{p.tables:,}", ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -42,14 +43,18 @@ class SlotBoard:
 
     def read_until(self, text: str) -> str:
         """Return what the board has sent since the last call, up to the line that begins with ``text``."""
+        return self.read_until_match(re.escape(text))
+
+    def read_until_match(self, pattern: str) -> str:
+        """Do the same for the line whose beginning matches a regular expression."""
         end = time.monotonic() + _TIMEOUT_S
         while True:
             lines = self._received.split(b"\n")
             for number, line in enumerate(lines[:-1]):
-                if line.startswith(text.encode()):
+                if re.match(pattern.encode(), line):
                     self._received = b"\n".join(lines[number + 1 :])
-                    return b"\n".join(lines[: number + 1]).decode()
-            assert time.monotonic() < end, f"{text!r} is not in {self._received!r}"
+                    return b"\n".join(lines[: number + 1]).decode("utf-8", "replace")
+            assert time.monotonic() < end, f"{pattern!r} is not in {self._received!r}"
             self._received += self._transport.read(1.0)
 
     def send(self, line: str) -> None:

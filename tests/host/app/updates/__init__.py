@@ -1,0 +1,1 @@
+"""Tests of applications with updates."""
