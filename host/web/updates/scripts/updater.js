@@ -193,7 +193,12 @@ export class Updater {
       throw new VersionRefused(`It is a model of the kind ${target.kind}, and pages run the kind web.`);
     }
     version.text = await this.#repository.download(`${target.sha256}.${target.name}`, target.entry);
-    const [file, entry] = this.#describe(version);
+    let file, entry;
+    try {
+      [file, entry] = this.#describe(version);
+    } catch (error) {
+      throw error instanceof VersionRefused ? error : new VersionRefused(`Its description is not valid: ${error.message}.`);
+    }
     version.bytes = await this.#repository.download(`${target.name}/${file.sha256}.${file.name}`, entry);
   }
 
