@@ -9,6 +9,7 @@ from arenite.errors import UsageError
 from arenite.host.interface.model import Model, prepared_model
 from arenite.host.web.package import WebPackage, write_package
 from arenite.host.web.page_package import DEFAULT_SIZE, page_model
+from arenite.host.web.updates.page_updates import PageUpdates
 
 
 def web(
@@ -24,6 +25,7 @@ def web(
     page: str | None = None,
     page_size: tuple[int, int] = DEFAULT_SIZE,
     page_collects: bool = False,
+    page_updates: PageUpdates | None = None,
 ) -> WebPackage:
     """Write models as an ES module package: ``model.js``, ``model.d.ts``, ``package.json`` and a WebAssembly module.
 
@@ -39,6 +41,7 @@ def web(
         page: also write a page that runs the only model on the ``camera``, the ``microphone`` or ``files``.
         page_size: width and height of the pictures that the page gives to the model, in pixels.
         page_collects: users of the page can send samples to the server of the page (`arenite web --collect`).
+        page_updates: the signed repository from which the page takes newer versions of its model.
 
     Raises:
         ModelError, UsageError: a model cannot be loaded, cannot take its input row by row, or the folder has other
@@ -54,7 +57,9 @@ def web(
                 "Give one model, without --stream-input.",
             )
         ((key, only),) = prepared.items()
-        prepared[key], written_page = page_model(key, only, page, page_size, collects=page_collects)
+        prepared[key], written_page = page_model(
+            key, only, page, page_size, collects=page_collects, updates=page_updates
+        )
     return write_package(
         Path(output),
         prepared,

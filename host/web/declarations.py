@@ -128,8 +128,10 @@ def declarations(models: Sequence[ModelExports]) -> str:
             *types,
             "}",
             "",
-            "/** Loads the module. Without `source`, the file beside model.js is loaded. */",
-            "export function load(source?: string | URL | BufferSource | WebAssembly.Module): Promise<Models>;",
+            "/** Loads the module. Without `source`, the file beside model.js is loaded. `described` is the",
+            " * description of a module of another package. */",
+            "export function load(source?: string | URL | BufferSource | WebAssembly.Module, described?: unknown):",
+            "  Promise<Models>;",
             "",
         ]
     )

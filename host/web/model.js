@@ -283,12 +283,12 @@ export function canLoad(file) {
 export const description = MODULE;
 
 /** Loads the module and returns its models by name. `source` is the module as an address, as bytes or compiled; without
- * it, the file beside this one is loaded. */
-export async function load(source) {
-  const file = MODULE.files.find(canLoad);
+ * it, the file beside this one is loaded. `described` is the description of a module of another package. */
+export async function load(source, described = MODULE) {
+  const file = described.files.find(canLoad);
   const { exports } = await instantiate(source ?? new URL(file.name, import.meta.url));
   const models = {};
-  for (const m of MODULE.models) {
+  for (const m of described.models) {
     const stored = new Uint8Array(exports.memory.buffer, exports[`${m.name}_hash`](), 8);
     const hash = Array.from(stored, (b) => b.toString(16).padStart(2, "0")).join("");
     if (!m.image_sha256.startsWith(hash)) {

@@ -131,7 +131,7 @@ def write_package(
     files["model.js"] = _script(description)
     files["model.d.ts"] = declarations(exports)
     if page is not None:
-        files.update(page.files(files))
+        files.update(page.files(files, description))
     files["package.json"] = _package_json(package_name, version, [*files])
     files[MANIFEST] = json.dumps({**description, "files": sorted([*files, MANIFEST])}, indent=1) + "\n"
     write_folder(directory, files)

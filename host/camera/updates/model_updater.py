@@ -175,6 +175,10 @@ class ModelUpdater:
         target = result.target
         label = self._label(target)
         self._add("found", target.version, f"{label} was downloaded and verified ({target.length:,} bytes).")
+        if target.kind == "web":
+            raise ModelError(
+                "It is a model for web pages.", "Publish a .tflite file, an image or a .onnx file."
+            )
         options = candidate_options(self._base, path, self._runtime, self._serving.model.path)
         known = self._repository.state().accepted == target.sha256
         compare = self._try(target, options, shadow=self._updates.shadow_s > 0 and not known)

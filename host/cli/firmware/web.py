@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from arenite.errors import UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.host.cli.firmware.named_models import load_named
+from arenite.host.cli.firmware.web_updates import page_updates, update_options
 from arenite.host.cli.options import no_passes_option, output_folder_option, stream_option
 from arenite.host.cli.page_serving import served_page
 from arenite.host.http_server.addresses import parse_address
@@ -103,6 +105,7 @@ from arenite.host.web.serving.serve_page import ServingOptions
     metavar="FILE",
     help="PEM file with the private key of --tls-cert. Default: the key is in the file of --tls-cert.",
 )
+@update_options
 @no_passes_option
 @stream_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
@@ -123,6 +126,7 @@ def web(
     no_passes: bool,
     stream_input: bool,
     as_json: bool,
+    **updates: Any,
 ) -> int:
     """Write a JavaScript package that runs models in a page, a worker, Node.js or Deno.
 
@@ -133,6 +137,7 @@ def web(
     in JavaScript. Default: the name of the file.
     """
     options = _serving_options(page, serve, collect, tls_cert, tls_key)
+    taken_updates = page_updates(page, **updates)
     models = load_named(images, passes=not no_passes)
     package = write_web(
         models,
@@ -145,6 +150,7 @@ def web(
         page=page,
         page_size=(width, height),
         page_collects=collect is not None,
+        page_updates=taken_updates,
     )
     if options is None:
         _print(package, models, as_json)

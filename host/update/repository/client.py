@@ -57,9 +57,7 @@ class ModelRepository:
         self._targets_url = (
             _url(location) + "/targets/" if targets_location is None else _url(targets_location)
         )
-        self._root = read_file(trusted_root, _MAX_ROOT_BYTES)
-        if not _is_root(self._root):
-            raise _no_root(trusted_root)
+        self._root = read_trusted_root(trusted_root)
         self._root_path = trusted_root
         self.cache = cache_of(self._root) if cache is None else cache
         self._updater: Updater | None = None
@@ -183,6 +181,14 @@ class ModelRepository:
                 f"The cache {self.cache} cannot be used: {error.strerror or error}.",
                 "Free space, or set ARENITE_CACHE to another folder.",
             ) from error
+
+
+def read_trusted_root(path: Path) -> bytes:
+    """Return the bytes of the file ``path``. Raises ``UsageError`` if it does not look like root metadata."""
+    root = read_file(path, _MAX_ROOT_BYTES)
+    if not _is_root(root):
+        raise _no_root(path)
+    return root
 
 
 def cache_of(root: bytes) -> Path:

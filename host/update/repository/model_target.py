@@ -10,8 +10,9 @@ from arenite.errors import UsageError
 
 #: The key of Arenite's properties in the custom metadata of a target.
 KEY = "arenite"
-#: Maps the kind of a model to the suffix of its file. An image is a TFLite file that Arenite planned.
-SUFFIXES = {"tflite": ".tflite", "image": ".tflite", "onnx": ".onnx"}
+#: Maps the kind of a model to the suffix of its file. An image is a TFLite file that Arenite planned, and a model for
+#: web pages is the description of its WebAssembly modules, which are targets of their own.
+SUFFIXES = {"tflite": ".tflite", "image": ".tflite", "onnx": ".onnx", "web": ".json"}
 MAX_COUNTER = 2**32 - 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,63}")
@@ -35,11 +36,7 @@ class ModelTarget:
     sha256: str
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
-            raise UsageError(
-                f"'{self.name}' is not a name of a model in a repository.",
-                "Give 1 to 128 letters, digits, dots, hyphens and underscores, such as blazeface.",
-            )
+        check_name(self.name)
         if not _VERSION.fullmatch(self.version):
             raise UsageError(
                 f"'{self.version}' is not a version.", "Give letters, digits, dots and +, such as 1.2.0."
@@ -79,6 +76,16 @@ class ModelTarget:
             "length": self.length,
             "sha256": self.sha256,
         }
+
+
+def check_name(name: str) -> None:
+    """Raise ``UsageError`` if no model in a repository can have the name ``name``."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"'{name}' is not a name of a model in a repository.",
+            "Give 1 to 128 letters, digits, dots, hyphens and underscores, such as blazeface. The first is a letter or "
+            "a digit.",
+        )
 
 
 def target_from_custom(name: str, length: int, sha256: str | None, custom: object) -> ModelTarget:

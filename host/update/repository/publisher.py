@@ -8,7 +8,7 @@ Every change writes new files first and ``timestamp.json`` last. A client theref
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,6 +22,7 @@ from arenite.host.update.repository.errors import missing_package
 from arenite.host.update.repository.file_reader import read_file
 from arenite.host.update.repository.model_target import ModelTarget, target_from_custom
 from arenite.host.update.repository.signing_keys import read_signer
+from arenite.host.update.repository.web_model import read_web_model
 from arenite.locks import file_lock
 
 if TYPE_CHECKING:
@@ -107,15 +108,21 @@ def add_model(
     min_counter: int | None = None,
     expiry: Expiry = Expiry(),
 ) -> ModelTarget:
-    """Publish the file ``model`` as the present version of the model ``name``, and return what clients will find.
+    """Publish the file ``model`` as the present version of the model ``name``, and return what clients will find. The
+    folder of a page (``arenite web --page``) is published as a model for web pages.
 
     ``counter`` is by default one more than that of the version before, and ``min_counter`` is unchanged.
 
     Raises ``UsageError`` for a file that is no model, a counter that does not rise, a version that exists, a key that
     does not belong to the repository, or a folder without a repository, and ``ModelError`` for a damaged model.
     """
-    data = read_file(model, MAX_MODEL_BYTES)
-    kind = _kind(model, data)
+    modules: Mapping[str, bytes] = {}
+    if model.is_dir():
+        kind = "web"
+        data, modules = read_web_model(model)
+    else:
+        data = read_file(model, MAX_MODEL_BYTES)
+        kind = _kind(model, data)
     with _locked(folder):
         state = _RepositoryFiles(folder)
         before = state.target(name)
@@ -133,9 +140,11 @@ def add_model(
             _check_follows(before, target)
         state.sign_with("targets", _signer(keys.targets, "targets"))
         state.sign_with("snapshot", _signer(keys.online, "online"))
-        prefixed = f"{target.sha256}.{name}"
-        write_atomic(folder / "targets" / prefixed, data)
-        state.set_target(target, data)
+        for file, module in modules.items():
+            hashed = f"{hashlib.sha256(module).hexdigest()}.{file}"
+            write_atomic(folder / "targets" / name / hashed, module)
+        write_atomic(folder / "targets" / f"{target.sha256}.{name}", data)
+        state.set_target(target, data, modules)
         state.renew(("targets", "snapshot", "timestamp"), expiry)
     return target
 
@@ -198,12 +207,19 @@ class _RepositoryFiles:
             return None
         return target_from_custom(name, info.length, info.hashes.get("sha256"), info.custom)
 
-    def set_target(self, target: ModelTarget, data: bytes) -> None:
+    def set_target(self, target: ModelTarget, data: bytes, modules: Mapping[str, bytes]) -> None:
+        """Name the file of ``target``, and the modules of a model for web pages, as the targets NAME/FILE."""
         from tuf.api.metadata import TargetFile
 
+        targets = self._roles["targets"].signed.targets
+        for before in [path for path in targets if path.startswith(f"{target.name}/")]:
+            del targets[before]
+        for file, module in modules.items():
+            path = f"{target.name}/{file}"
+            targets[path] = TargetFile.from_data(path, module, ["sha256"])
         info = TargetFile.from_data(target.name, data, ["sha256"])
         info.unrecognized_fields["custom"] = target.custom()
-        self._roles["targets"].signed.targets[target.name] = info
+        targets[target.name] = info
 
     def sign_with(self, role: str, signer: CryptoSigner) -> None:
         """Use ``signer`` for the metadata ``role``; for "snapshot", also for the timestamp. Raises ``UsageError`` if

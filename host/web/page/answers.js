@@ -2,6 +2,9 @@
 
 const COLORS = ["#ff9f1c", "#2ec4b6", "#e71d36", "#7bd389", "#b388eb", "#f7d154", "#5fa8d3", "#ff70a6"];
 
+/* Of a model without postprocessing, this number of values is shown. */
+const MAX_VALUES = 10;
+
 const percent = (score) => `${(100 * score).toFixed(1)} %`;
 const place = ({ left, top, right, bottom }) =>
   `left ${percent(left)}, top ${percent(top)}, right ${percent(right)}, bottom ${percent(bottom)}`;
@@ -25,7 +28,7 @@ export function rowsOf(answer, labels) {
     case "error":
       return [["mean squared error", answer.error.toPrecision(4)]];
     default:
-      return answer.values.map((v, k) => [name(k, ""), v.toPrecision(4)]);
+      return Array.from(answer.values.subarray(0, MAX_VALUES)).map((v, k) => [name(k, ""), v.toPrecision(4)]);
   }
 }
 

@@ -8,6 +8,7 @@ export class Figures {
   #entries = new Map();
   #durations = [];
   #times = [];
+  #begun = 0;
   #count = 0;
 
   constructor(list) {
@@ -31,6 +32,11 @@ export class Figures {
     }
   }
 
+  /** Counts one input that the model gets. */
+  begin() {
+    this.#begun++;
+  }
+
   /** Counts one answer that took `milliseconds`, from the input in memory to the answer. */
   add(milliseconds) {
     this.#count++;
@@ -45,6 +51,7 @@ export class Figures {
       return;
     }
     const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
+    this.show("inputs", String(this.#begun));
     this.show("answers", String(this.#count));
     for (const percent of [50, 95, 99]) {
       this.show(`p${percent}`, `${at(percent / 100).toFixed(2)} ms`);

@@ -24,6 +24,7 @@ from arenite.host.http_server.request_handler import (
 )
 from arenite.host.web.serving.local_authority import AUTHORITY_PATH
 from arenite.host.web.serving.sample_collection import CollectionError, SampleCollection
+from arenite.host.web.serving.served_repository import ServedRepository
 
 #: Where the page sends samples.
 COLLECT_PATH = "/collect"
@@ -40,6 +41,7 @@ class PageServer(AuthenticatingServer):
         tls: the context of encrypted connections; None: connections are not encrypted.
         authority_pem: the certificate of the authority that certified the server, as PEM text; "": none.
         collection: stores the samples that the page sends; None: the page sends none.
+        repository: the repository from which the page takes newer models; None: it is elsewhere, or there is none.
         report: called with lines of text for people.
 
     Raises ``UsageError`` if the address cannot be used, the token is too short, or the folder has no page.
@@ -55,9 +57,10 @@ class PageServer(AuthenticatingServer):
         tls: ssl.SSLContext | None,
         authority_pem: str = "",
         collection: SampleCollection | None = None,
+        repository: ServedRepository | None = None,
         report: Callable[[str], None],
     ) -> None:
-        self.collection = collection
+        self.collection, self.repository = collection, repository
         self.authority_pem = authority_pem
         self.files = {f"/{path.name}": path.read_bytes() for path in folder.iterdir() if path.is_file()}
         if "/index.html" not in self.files:
@@ -107,10 +110,13 @@ class _PageHandler(RequestHandler):
         return self._server.policy
 
     async def get(self, path: str, query: dict[str, list[str]]) -> None:
-        files = self._server.files
+        files, repository = self._server.files, self._server.repository
+        suffix = path.rpartition(".")[2] if path != "/" else "html"
+        kind = CONTENT_TYPES.get(suffix, "application/octet-stream")
         if path in files:
-            suffix = path.rpartition(".")[2] if path != "/" else "html"
-            await self.send(files[path], CONTENT_TYPES.get(suffix, "application/octet-stream"))
+            await self.send(files[path], kind)
+        elif repository is not None and (file := repository.find(path)) is not None:
+            await self.send(await asyncio.to_thread(file.read_bytes), kind)
         elif path == AUTHORITY_PATH and self._server.authority_pem:
             await self.send(self._server.authority_pem, "application/x-x509-ca-cert")
         else:

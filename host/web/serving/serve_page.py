@@ -14,6 +14,7 @@ from arenite.host.http_server.tls import server_context
 from arenite.host.web.package import WebPackage
 from arenite.host.web.serving.local_authority import AUTHORITY_PATH, local_authority
 from arenite.host.web.serving.sample_collection import SampleCollection, SampleFormat
+from arenite.host.web.serving.served_repository import served_repository
 
 if TYPE_CHECKING:
     from arenite.host.web.serving.page_server import PageServer
@@ -39,8 +40,8 @@ def open_page(package: WebPackage, options: ServingOptions, report: Callable[[st
     """Return a server of the package's page, which has begun to listen. ``report`` is called with lines of text for
     people. The token is that of the environment variable ARENITE_TOKEN; without it, a token is generated.
 
-    Raises ``UsageError`` if the address, the certificate or the folder for samples cannot be used, or if a package of
-    the extra ``web`` is missing.
+    Raises ``UsageError`` if the address, the certificate, the folder for samples or the repository beside the page
+    cannot be used, or if a package of the extra ``web`` is missing.
     """
     try:
         from arenite.host.web.serving.page_server import PageServer
@@ -58,6 +59,10 @@ def open_page(package: WebPackage, options: ServingOptions, report: Callable[[st
     if options.collect is not None:
         assert package.page is not None
         collection = SampleCollection(options.collect, sample_format(package), package.page.classes)
+    updates = None if package.page is None else package.page.updates
+    repository = None
+    if updates is not None and not updates.origin:
+        repository = served_repository(package.directory, updates.repository)
     server = PageServer(
         package.directory,
         options.host,
@@ -66,6 +71,7 @@ def open_page(package: WebPackage, options: ServingOptions, report: Callable[[st
         tls=tls,
         authority_pem=pem,
         collection=collection,
+        repository=repository,
         report=report,
     )
     server.start()

@@ -16,6 +16,7 @@ import pytest
 
 from arenite.errors import UsageError
 from arenite.host.web.serving.sample_collection import SampleCollection, SampleFormat
+from arenite.host.web.serving.served_repository import served_repository
 from tests.host.web.serving.page_folder import POLICY, write_page
 
 pytest.importorskip("h11", reason="needs h11")
@@ -59,6 +60,30 @@ def test_files_have_their_types_and_the_policy_of_the_page(server: PageServer) -
     assert request(server, "GET", "/model.wasm")[1]["Content-Type"] == "application/wasm"
     for path in ("/../secret", "/%2e%2e/secret", "/data/labels.txt", "/collect", "/authority.crt"):
         assert request(server, "GET", path)[0] == HTTPStatus.NOT_FOUND
+
+
+def test_the_repository_beside_the_page_is_served_as_it_is_now(tmp_path: Path) -> None:
+    page, models = write_page(tmp_path / "page"), tmp_path / "models"
+    with pytest.raises(UsageError, match="looks for its repository at ../models"):
+        served_repository(page, "../models")
+    for folder in ("metadata", "targets/net"):
+        (models / folder).mkdir(parents=True)
+    (tmp_path / "secret.json").write_text("secret")
+    (models / "targets/net/00.model.wasm").write_bytes(b"\0asm")
+    repository = served_repository(page, "../models")
+    server = PageServer(page, "127.0.0.1", 0, TOKEN, tls=None, repository=repository, report=print)
+    server.start()
+    with contextlib.closing(server):
+        for content in (b"1", b"22"):
+            (models / "metadata/timestamp.json").write_bytes(content)
+            assert request(server, "GET", "/models/metadata/timestamp.json")[::2] == (HTTPStatus.OK, content)
+        assert request(server, "GET", "/models/targets/net/00.model.wasm")[2] == b"\0asm"
+        assert request(server, "GET", "/model.wasm")[0] == HTTPStatus.OK
+        for path in ("metadata/2.root.json", "metadata/../../secret.json", "metadata", "targets/net", ".lock"):
+            assert request(server, "GET", f"/models/{path}")[0] == HTTPStatus.NOT_FOUND
+        wrong = {"Authorization": "Bearer other-token"}
+        answer = request(server, "GET", "/models/metadata/timestamp.json", None, **wrong)
+        assert answer[0] == HTTPStatus.UNAUTHORIZED
 
 
 def test_the_address_has_the_token_and_nothing_is_served_without(server: PageServer) -> None:

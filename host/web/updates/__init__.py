@@ -1,0 +1,1 @@
+"""Pages that take newer versions of their model from a signed repository."""
