@@ -16,6 +16,17 @@ _VERSION_2 = 1 << 3
 
 
 @dataclass(frozen=True)
+class Request:
+    """What a device is asked. ``operation`` is ``READ`` or ``WRITE``."""
+
+    operation: int
+    group: int
+    command: int
+    sequence: int
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Answer:
     """What a device answered."""
 
@@ -34,6 +45,26 @@ class Answer:
 
 def encode_request(operation: int, group: int, command: int, sequence: int, body: dict[str, Any]) -> bytes:
     """Return a message for the device."""
+    return _encode(operation, group, command, sequence, body)
+
+
+def encode_answer(request: Request, body: dict[str, Any]) -> bytes:
+    """Return the message that answers ``request`` with ``body``."""
+    return _encode(request.operation + 1, request.group, request.command, request.sequence, body)
+
+
+def decode_request(message: bytes) -> Request | None:
+    """Return the request in ``message``, or None if it is not one."""
+    return _decode(message, (READ, WRITE))
+
+
+def decode_answer(message: bytes) -> Answer | None:
+    """Return the answer in ``message``, or None if it is not one."""
+    found = _decode(message, (READ + 1, WRITE + 1))
+    return None if found is None else Answer(found.group, found.command, found.sequence, found.body)
+
+
+def _encode(operation: int, group: int, command: int, sequence: int, body: dict[str, Any]) -> bytes:
     try:
         import cbor2
     except ImportError as error:
@@ -42,17 +73,17 @@ def encode_request(operation: int, group: int, command: int, sequence: int, body
     return _HEADER.pack(operation | _VERSION_2, 0, len(data), group, sequence, command) + data
 
 
-def decode_answer(message: bytes) -> Answer | None:
-    """Return the answer in ``message``, or None if it is not one."""
+def _decode(message: bytes, operations: tuple[int, int]) -> Request | None:
+    """Return the parts of ``message`` if it has one of ``operations``."""
     import cbor2
 
     if len(message) < _HEADER.size:
         return None
     operation, _, length, group, sequence, command = _HEADER.unpack_from(message)
-    if operation & 7 not in (READ + 1, WRITE + 1) or length != len(message) - _HEADER.size:
+    if operation & 7 not in operations or length != len(message) - _HEADER.size:
         return None
     try:
         body = cbor2.loads(message[_HEADER.size :])
     except (cbor2.CBORDecodeError, ValueError, TypeError, RecursionError):
         return None
-    return Answer(group, command, sequence, body) if isinstance(body, dict) else None
+    return Request(operation & 7, group, command, sequence, body) if isinstance(body, dict) else None
