@@ -66,7 +66,8 @@ _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
     "operators",
     multiple=True,
     metavar="NAME",
-    help="Make a certificate for somebody who updates devices through the broker. Repeat the option for further people.",
+    help="Make a certificate for somebody who updates devices through the broker (docs/gateway.md). Repeat the option for"
+    " further people.",
 )
 def broker(
     folder: Path,
@@ -98,6 +99,9 @@ def broker(
     )
     show(f"Start the broker: mosquitto -c {shlex.quote(str(files.config))}")
     show(f"Its address for `arenite fleet serve --broker`: {shlex.quote(url)}")
+    for operator in operators:
+        url = _broker_url(host, port, folder, f"operator-{operator}", f"/{fleet}/DEVICE")
+        show(f"Address of a device for the operator {operator} in `arenite update push`: {shlex.quote(url)}")
     return 0
 
 
@@ -246,7 +250,7 @@ def _seconds(text: str) -> int:
     return seconds
 
 
-def _broker_url(host: str, port: int, folder: Path, name: str) -> str:
+def _broker_url(host: str, port: int, folder: Path, name: str, path: str = "") -> str:
     files = (("ca", "authority.pem"), ("cert", f"{name}.pem"), ("key", f"{name}.key"))
     options = "&".join(f"{option}={quote(str(folder / file))}" for option, file in files)
-    return f"mqtts://{f'[{host}]' if ':' in host else host}:{port}?{options}"
+    return f"mqtts://{f'[{host}]' if ':' in host else host}:{port}{path}?{options}"
