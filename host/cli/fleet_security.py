@@ -66,8 +66,8 @@ _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
     "operators",
     multiple=True,
     metavar="NAME",
-    help="Make a certificate for somebody who updates devices through the broker (docs/gateway.md). Repeat the option for"
-    " further people.",
+    help="Make a certificate for somebody who updates devices through the broker (docs/gateway.md). Repeat the option"
+    " for further people.",
 )
 def broker(
     folder: Path,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arenite.errors import DeviceError
-from arenite.host.gateway.smp_messages import SmpAnswer, SmpRequest
+from arenite.host.gateway.smp_messages import Problem, SmpAnswer, SmpRequest
 from arenite.host.link.transport import PortGoneError
 from arenite.host.update.coded_frames import MAX_MESSAGE_BYTES
 from arenite.host.update.device_link import DeviceLink
@@ -14,7 +14,6 @@ from arenite.host.update.smp_message import (
     Request,
     decode_request,
     encode_answer,
-    encode_request,
 )
 
 _RESET = (WRITE, GROUP_OS, 5)
@@ -31,12 +30,11 @@ def exchange(link: DeviceLink, request: SmpRequest) -> SmpAnswer:
     message = decode_request(request.message)
     if message is None:
         return _problem(request, "malformed", "The message is no request of the Simple Management Protocol.")
-    size = len(encode_request(*_header(message), message.body))
-    if size > MAX_MESSAGE_BYTES:
+    if len(request.message) > MAX_MESSAGE_BYTES:
         return _problem(
             request,
             "malformed",
-            f"The message has {size} bytes, and a device takes at most {MAX_MESSAGE_BYTES}.",
+            f"The message has {len(request.message)} bytes, and a device takes at most {MAX_MESSAGE_BYTES}.",
         )
     try:
         answer = _ask(link, request, message)
@@ -49,7 +47,7 @@ def exchange(link: DeviceLink, request: SmpRequest) -> SmpAnswer:
     if answer is None:
         return _problem(request, "silent", "The device did not answer the request to reset.")
     return SmpAnswer(
-        request.session, request.number, encode_answer(message, answer.body), is_coded=link.is_coded
+        request.session, request.number, encode_answer(message, answer.data), is_coded=link.is_coded
     )
 
 
@@ -66,21 +64,12 @@ def _ask(link: DeviceLink, request: SmpRequest, message: Request) -> Answer | No
         message.operation,
         message.group,
         message.command,
-        message.body,
+        message.data,
         request.wait_s,
         is_slow=request.is_slow,
         is_restarting=request.is_restarting,
     )
 
 
-def _header(message: Request) -> tuple[int, int, int, int]:
-    return message.operation, message.group, message.command, message.sequence
-
-
-def _problem(request: SmpRequest, problem: str, text: str) -> SmpAnswer:
-    return SmpAnswer(
-        request.session,
-        request.number,
-        problem="silent" if problem == "silent" else "malformed",
-        text=text,
-    )
+def _problem(request: SmpRequest, problem: Problem, text: str) -> SmpAnswer:
+    return SmpAnswer(request.session, request.number, problem=problem, text=text)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 from arenite.errors import DeviceError
 from arenite.host.link.transport import PortFullError, PortGoneError, Transport
 from arenite.host.update.coded_frames import MAX_FRAME_BYTES, MAX_MESSAGE_BYTES, CodedDecoder, encode_coded
 from arenite.host.update.link import ABSENCE_S, SILENCE_S
 from arenite.host.update.plain_frames import PlainDecoder, encode_plain
-from arenite.host.update.smp_message import Answer, decode_answer, encode_request
+from arenite.host.update.smp_message import Answer, Body, decode_answer, encode_request
 
 #: How long the first answer may take, without the time of its bytes on the line.
 ANSWER_S, _SLOW_ANSWER_S, _MAX_ANSWER_S = 0.1, 0.5, 2.0
@@ -68,9 +67,7 @@ class DeviceLink:
     def close(self) -> None:
         self._transport.close()
 
-    def send(
-        self, operation: int, group: int, command: int, body: dict[str, Any], *, is_again: bool = False
-    ) -> int:
+    def send(self, operation: int, group: int, command: int, body: Body, *, is_again: bool = False) -> int:
         """Send a request with the next ``sequence``, and return the number of bytes. ``is_again``: an earlier one was
         not answered, so what is left of it in the device is flushed."""
         self.sequence = (self.sequence + 1) & 255
@@ -118,7 +115,7 @@ class DeviceLink:
         operation: int,
         group: int,
         command: int,
-        body: dict[str, Any] | None = None,
+        body: Body | None = None,
         silence_s: float = SILENCE_S,
         *,
         is_slow: bool = False,
@@ -177,7 +174,7 @@ class DeviceLink:
         operation: int,
         group: int,
         command: int,
-        body: dict[str, Any],
+        body: Body,
         answer_s: float,
         is_again: bool,
         numbers: set[int],
