@@ -64,8 +64,9 @@ def is_name(text: str) -> bool:
 def check_name(kind: str, text: str) -> str:
     """Return ``text``. Raises ``UsageError`` if it may not be the name of a ``kind``, a noun such as fleet."""
     if not is_name(text):
+        article = "an" if kind[0] in "aeiou" else "a"
         raise UsageError(
-            f"'{text[:80]}' is not a name of a {kind}.",
+            f"'{text[:80]}' is not a name of {article} {kind}.",
             "Use up to 64 letters, digits, dots, dashes and underscores, and begin with a letter or a digit.",
         )
     return text

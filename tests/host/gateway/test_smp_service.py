@@ -55,16 +55,22 @@ class Bench:
         read_device(self.link)
         self.said: list[str] = []
         self.service = SmpService("plant", "pump", self.said.append, lambda: self.now)
-        self.service.publish = lambda topic, payload: self.answers.append((topic, decode_smp_answer(payload)))
+        self.service.publish = self._take
         self.service.set_here()
         self.answers: list[tuple[str, SmpAnswer]] = []
+        self._stop = threading.Event()
 
     def send(self, operator: str, action: Action, number: int, message: bytes = b"") -> SmpAnswer | None:
         """Send a request and let the gateway work. Return the answer, or None if there is none."""
         self.answers.clear()
+        self._stop.clear()
         request = encode_smp_request(SmpRequest(action, f"{operator}'s", number, message))
         self.service.receive(smp_topic("plant", "pump", "request", operator), request)
-        self.work()
+        # The service works until it has answered, or for a moment if it drops the request.
+        timer = threading.Timer(0.3, self._stop.set)
+        timer.start()
+        self.service.serve(self.link, self._stop, lambda: False)
+        timer.cancel()
         if not self.answers:
             return None
         [(topic, answer)] = self.answers
@@ -72,13 +78,9 @@ class Bench:
         assert (answer.session, answer.number) == (f"{operator}'s", number)
         return answer
 
-    def work(self) -> None:
-        """Carry out what waits."""
-        stop = threading.Event()
-        timer = threading.Timer(0.05, stop.set)
-        timer.start()
-        self.service.serve(self.link, stop, lambda: False)
-        timer.join()
+    def _take(self, topic: str, payload: bytes) -> None:
+        self.answers.append((topic, decode_smp_answer(payload)))
+        self._stop.set()
 
 
 @pytest.fixture
