@@ -142,7 +142,8 @@ class OperatorConnection:
 
     def _on_disconnect(self, _: object, __: object, ___: object, reason: Any, ____: object) -> None:
         if not self._ready.is_set():
-            self._refuse(f"ended the connection: {reason}")
+            hint = ", or refuses this certificate" if self.url.broker.is_encrypted else f": {reason}"
+            self._refuse(f"ended the connection{hint}")
         self._losses = [*self._losses, time.monotonic()][-_MAX_LOSSES:]
         self._ready.clear()
         name = self.url.broker.name
