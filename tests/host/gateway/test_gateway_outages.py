@@ -36,6 +36,7 @@ def test_a_broker_that_is_away_at_the_start_gets_the_events_later(tmp_path: Path
             client.close()
 
 
+@pytest.mark.slow
 def test_a_cable_that_was_pulled_is_put_back(tmp_path: Path) -> None:
     with SmpPlant(tmp_path) as plant, BoardPort(tmp_path) as device:
         client = Client(f"127.0.0.1:{plant.port}")

@@ -97,6 +97,7 @@ def test_what_a_device_would_refuse_is_refused_in_the_same_words(
         arenite("update", "status", plant.url, "--baud", 9600).refused(2, "are for a serial port")
 
 
+@pytest.mark.slow
 def test_the_broker_and_the_gateway_may_go_away_during_an_upload(
     plant: SmpPlant, device: BoardPort, arenite: Arenite, image: Path
 ) -> None:
@@ -193,6 +194,7 @@ def test_a_repeated_request_reaches_the_device_once(plant: SmpPlant, device: Boa
     operator.close()
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_told(plant: SmpPlant, device: BoardPort, arenite: Arenite) -> None:
     status = ("update", "status")
     arenite(*status, plant.url).refused(3, "knows no device 'pump-1' in the fleet 'plant'")

@@ -42,7 +42,9 @@ def test_only_operators_send_requests_to_a_device(tmp_path: Path, arenite: Areni
             assert pushed["outcome"] == "confirmed" and "cert" not in pushed["port"]
             assert device.slot(1, 0).startswith(image.read_bytes())
             assert arenite("update", "rollback", ben).code == 0
-            assert gateway.has_said("@operator-ann uses the device") and gateway.has_said("@operator-ben has finished")
+            assert gateway.has_said("@operator-ann uses the device") and gateway.has_said(
+                "@operator-ben has finished"
+            )
             # A foreign device, and the device itself.
             arenite("update", "status", device_url(broker, "valve")).refused(
                 3, "does not let valve send requests to the device 'pump-1'", "--operator"

@@ -1,5 +1,5 @@
-"""The requests of operators to one device: sessions, time limits and repeated requests. The device is its real C code on
-a simulated line."""
+"""The requests of operators to one device: sessions, time limits and repeated requests. The device is its real C code
+on a simulated line."""
 
 from __future__ import annotations
 
@@ -106,7 +106,10 @@ def test_a_vanished_operator_is_replaced_after_the_time_limit(bench: Bench) -> N
     assert not bench.service.begin_own_use("The gateway installs.")
     bench.now = 2 * IDLE_S
     assert problem(bench.send("ben", "open", 3)) is None
-    assert f"the operator ann has sent nothing for {IDLE_S:.0f} s, so another one may use the device." in bench.said
+    assert (
+        f"the operator ann has sent nothing for {IDLE_S:.0f} s, so another one may use the device."
+        in bench.said
+    )
     assert problem(bench.send("ann", "send", 3, ECHO)) == "busy"
     assert problem(bench.send("ann", "close", 4)) is None  # which ends nothing of ben
     assert problem(bench.send("ben", "send", 4, ECHO)) is None
@@ -124,7 +127,9 @@ def test_the_gateway_does_not_share_the_device_with_an_operator(bench: Bench) ->
     away = bench.send("ann", "send", 3, ECHO)
     assert problem(away) == "away" and away is not None and away.text == "The cable is out."
     bench.service.set_here()
-    assert problem(bench.send("ann", "send", 3, ECHO)) is None  # a request that was not carried out may come again
+    assert (
+        problem(bench.send("ann", "send", 3, ECHO)) is None
+    )  # a request that was not carried out may come again
 
 
 def test_a_request_is_carried_out_once(bench: Bench) -> None:

@@ -83,7 +83,8 @@ class SecureBroker:
 
 @contextlib.contextmanager
 def secure_broker(*operators: str) -> Iterator[SecureBroker]:
-    """Run the broker of a fleet with ``operators``. Its folder can be read by mosquitto's account, as the folders of pytest cannot."""
+    """Run the broker of a fleet with ``operators``. Its folder can be read by mosquitto's account, as the folders of
+    pytest cannot."""
     with tempfile.TemporaryDirectory(prefix="arenite-fleet-") as name:
         Path(name).chmod(0o755)
         broker = SecureBroker(Path(name), *operators)
