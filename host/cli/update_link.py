@@ -3,6 +3,8 @@ behind a gateway."""
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import click
 from click.core import ParameterSource
 
@@ -39,7 +41,7 @@ def _remote_link(port: str, use_code: bool | None) -> tuple[str, Link]:
             "Leave them out: the gateway of the device knows its line.",
         )
     url = parse_device_url(port)
-    if url.broker.password is not None and url.broker.password in port:
+    if urlsplit(port).password is not None:
         note(
             "Other users of this computer can read the password in the list of processes."
             f" Leave it out, and set {PASSWORD_VARIABLE}."

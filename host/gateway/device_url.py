@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from arenite.errors import UsageError
+from arenite.host.fleet.security.package import require_cryptography
 from arenite.host.fleet.topics import check_name, is_operator
 from arenite.host.mqtt.broker_address import BrokerAddress, refuse_options, split_broker_url
 
@@ -68,6 +69,7 @@ def parse_device_url(url: str) -> DeviceUrl:
 
 
 def _common_name(path: Path) -> str:
+    require_cryptography()
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 

@@ -190,8 +190,10 @@ class RemoteLink:
             return None
         if answer.problem in ("away", "no_session"):
             raise PortGoneError(answer.text, "Check what the gateway prints.")
+        if answer.problem == "busy":
+            raise DeviceError(answer.text, "Wait until that has ended, and run the command again.")
         if answer.problem is not None:
-            raise DeviceError(answer.text, "Wait until it has ended, and run the command again.")
+            raise DeviceError(answer.text, "Use the same version of Arenite here and for the gateway.")
         self.is_coded = answer.is_coded
         return decode_answer(answer.message)
 

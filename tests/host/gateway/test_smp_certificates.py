@@ -42,6 +42,14 @@ def test_only_operators_send_requests_to_a_device(tmp_path: Path, arenite: Areni
             assert pushed["outcome"] == "confirmed" and "cert" not in pushed["port"]
             assert device.slot(1, 0).startswith(image.read_bytes())
             assert arenite("update", "rollback", ben).code == 0
+            # Two commands with one certificate end the connection of each other. The first one goes on.
+            image.write_bytes(make_model("3.0.0", payload_bytes=20_000))
+            with Program(tmp_path / "push.log", "update", "push", image, ann) as push:
+                count = device.received_bytes
+                until(lambda: device.received_bytes > count + 3000)
+                arenite("update", "status", ann).refused(3, "@operator-ann uses the device now")
+                assert push.wait() == 0
+            assert device.slot(1, 0).startswith(image.read_bytes())
             assert gateway.has_said("@operator-ann uses the device") and gateway.has_said(
                 "@operator-ben has finished"
             )
