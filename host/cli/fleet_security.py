@@ -61,7 +61,22 @@ _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
     metavar="NAME",
     help="Make a certificate for `arenite fleet serve --worker NAME` too. Repeat the option for further workers.",
 )
-def broker(folder: Path, fleet: str, hosts: tuple[str, ...], port: int, workers: tuple[str, ...]) -> int:
+@click.option(
+    "--operator",
+    "operators",
+    multiple=True,
+    metavar="NAME",
+    help="Make a certificate for somebody who updates devices through the broker (docs/gateway.md). Repeat the option"
+    " for further people.",
+)
+def broker(
+    folder: Path,
+    fleet: str,
+    hosts: tuple[str, ...],
+    port: int,
+    workers: tuple[str, ...],
+    operators: tuple[str, ...],
+) -> int:
     """Write into FOLDER what a broker with TLS needs: certificates, and a configuration for mosquitto.
 
     Run it again to renew the certificates of broker and server. The authority, and so the certificates of devices,
@@ -76,7 +91,7 @@ def broker(folder: Path, fleet: str, hosts: tuple[str, ...], port: int, workers:
                 f"'{host}' is not a name or an address of a computer.", "Give such as 192.0.2.7."
             )
     names = list(hosts) or [*sorted(own_names()), "127.0.0.1"]
-    files = write_broker_files(folder, fleet, names, port, workers)
+    files = write_broker_files(folder, fleet, names, port, workers, operators)
     host = next((name for name in names if name == "localhost"), names[0])
     url = _broker_url(host, port, folder, "server")
     show(
@@ -84,6 +99,9 @@ def broker(folder: Path, fleet: str, hosts: tuple[str, ...], port: int, workers:
     )
     show(f"Start the broker: mosquitto -c {shlex.quote(str(files.config))}")
     show(f"Its address for `arenite fleet serve --broker`: {shlex.quote(url)}")
+    for operator in operators:
+        url = _broker_url(host, port, folder, f"operator-{operator}", f"/{fleet}/DEVICE")
+        show(f"Address of a device for the operator {operator} in `arenite update push`: {shlex.quote(url)}")
     return 0
 
 
@@ -232,7 +250,7 @@ def _seconds(text: str) -> int:
     return seconds
 
 
-def _broker_url(host: str, port: int, folder: Path, name: str) -> str:
+def _broker_url(host: str, port: int, folder: Path, name: str, path: str = "") -> str:
     files = (("ca", "authority.pem"), ("cert", f"{name}.pem"), ("key", f"{name}.key"))
     options = "&".join(f"{option}={quote(str(folder / file))}" for option, file in files)
-    return f"mqtts://{f'[{host}]' if ':' in host else host}:{port}?{options}"
+    return f"mqtts://{f'[{host}]' if ':' in host else host}:{port}{path}?{options}"

@@ -49,6 +49,12 @@ from arenite.host.report.console import note
     show_default=True,
     help="Seconds between two heartbeats.",
 )
+@click.option(
+    "--smp",
+    "takes_smp",
+    is_flag=True,
+    help="Let operators send requests to the devices through the broker (docs/gateway.md). Default: nobody can.",
+)
 def gateway(
     broker: str,
     fleet: str,
@@ -57,6 +63,7 @@ def gateway(
     state: Path,
     baud: int,
     heartbeat_s: int,
+    takes_smp: bool,
 ) -> int:
     """Run the agent of a fleet for devices on serial ports, until SIGINT or SIGTERM.
 
@@ -67,7 +74,9 @@ def gateway(
     ports = _ports(devices)
     addresses = {name: parse_broker_address(broker.replace("{device}", name)) for name in ports}
     address = next(iter(addresses.values()))
-    settings = GatewaySettings(address, check_name("fleet", fleet), state, images, baud, heartbeat_s)
+    settings = GatewaySettings(
+        address, check_name("fleet", fleet), state, images, baud, heartbeat_s, takes_smp
+    )
     if images is not None and not images.is_dir():
         raise UsageError(f"There is no folder {images}.", "Make it, and copy the images of releases into it.")
     problems: list[Exception] = []

@@ -1,4 +1,4 @@
-"""``arenite update push``, ``status`` and ``rollback``: update a device over its serial port."""
+"""``arenite update push``, ``status`` and ``rollback``: update a device over its serial port, or through a gateway."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from typing import Any
 import click
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from arenite.host.cli.port_argument import find_port_path
-from arenite.host.link.transport import SerialTransport
+from arenite.host.cli.update_link import open_link
 from arenite.host.report.console import note, print_json, show, stderr
 from arenite.host.update.device_info import Device, Slot, read_device, read_slots
-from arenite.host.update.device_link import DeviceLink
 from arenite.host.update.image_file import ImageFile, read_image
+from arenite.host.update.link import Link
 from arenite.host.update.push import PushResult, outcome_reason, roll_back
 from arenite.host.update.push import push as push_images
 
 #: Work that takes less time has no progress bar.
 _BAR_AFTER_S = 2.0
+#: How long `status` waits for the first answer, and for a port that takes no bytes. It changes nothing, so nothing is
+#: lost if it gives up early.
+_STATUS_S, _STATUS_WRITE_S = 7.0, 2.0
 _OUTCOMES = {
     "confirmed": "The device has tested the new images and confirmed them.",
     "current": "The device runs these images already.",
@@ -87,9 +89,11 @@ class _Bar:
 def push(images: tuple[Path, ...], port: str, baud: int, use_code: bool | None, as_json: bool) -> int:
     """Send the update IMAGE, a firmware or a model, to the device on PORT. With both, they change together.
 
-    PORT is a path such as /dev/ttyACM0, usb:SERIAL for the USB device with this serial number, or auto for the only USB
-    serial port. The board, the security counter and the graph are compared before anything is sent. If the cable is
-    pulled, the upload waits for the port and goes on; if the command was stopped, the same command goes on later.
+    PORT is a path such as /dev/ttyACM0, usb:SERIAL for the USB device with this serial number, auto for the only USB
+    serial port, or mqtts://BROKER/FLEET/DEVICE for a device behind a gateway (docs/gateway.md).
+
+    The board, the security counter and the graph are compared before anything is sent. If the cable is pulled, the
+    upload waits for the port and goes on; if the command was stopped, the same command goes on later.
 
     The device tests the images after a reset. The exit code is 0 if it has confirmed them or runs them already, 1 if
     they were refused or the device returned to the old ones, 2 for a mistake such as a file that is no image, and 3 if
@@ -122,10 +126,9 @@ def rollback(port: str, baud: int, use_code: bool | None, as_json: bool) -> int:
 @_json
 def status(port: str, baud: int, use_code: bool | None, as_json: bool) -> int:
     """Show the images of the device on PORT, and what became of its last update."""
-    path = find_port_path(port, None)
-    link = _link(path, baud, use_code)
+    path, link = open_link(port, baud, use_code, _STATUS_WRITE_S)
     try:
-        device = read_device(link)
+        device = read_device(link, _STATUS_S)
         slots = read_slots(link)
     finally:
         link.close()
@@ -147,11 +150,10 @@ def _run(
     baud: int,
     use_code: bool | None,
     as_json: bool,
-    change: Callable[[DeviceLink, _Bar], PushResult],
+    change: Callable[[Link, _Bar], PushResult],
     files: list[ImageFile],
 ) -> int:
-    path = find_port_path(port, None)
-    link = _link(path, baud, use_code)
+    path, link = open_link(port, baud, use_code)
     try:
         with _Bar() as bar:
             result = change(link, bar)
@@ -175,10 +177,6 @@ def _run(
         if result.is_coded and use_code is None:
             note("The line damages or loses bytes, so frames with forward error correction were used.")
     return 0 if result.is_good else 1
-
-
-def _link(path: str, baud: int, use_code: bool | None) -> DeviceLink:
-    return DeviceLink(lambda: SerialTransport(path, baud, is_exclusive=True), use_code, baud)
 
 
 def _slot_text(slot: Slot, device: Device) -> str:

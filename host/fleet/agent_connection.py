@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from arenite.host.fleet.agent import Agent
 from arenite.host.fleet.broker_outage import BrokerOutage
@@ -20,6 +22,15 @@ _INTERVAL_S = 0.5
 _STATUS_S = 2.0
 
 
+@dataclass(frozen=True)
+class Requests:
+    """Messages to a device that are not for its agent: those on the topics that ``topic_filter`` names. ``receive`` is
+    called with topic and payload, in the thread of paho-mqtt; None: nothing takes them."""
+
+    topic_filter: str
+    receive: Callable[[str, bytes], None] | None
+
+
 class AgentConnection:
     """A connection of one agent, in a thread of paho-mqtt. The agent is called only by that thread and by ``run``,
     one at a time.
@@ -28,7 +39,13 @@ class AgentConnection:
     when the broker cannot be reached: once, and again after growing times.
     """
 
-    def __init__(self, agent: Agent, broker: BrokerAddress, report: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        broker: BrokerAddress,
+        report: Callable[[str], None],
+        requests: Requests | None = None,
+    ) -> None:
         """Raises ``UsageError`` if paho-mqtt is missing."""
         self.lock = threading.Lock()
         self._agent = agent
@@ -42,6 +59,9 @@ class AgentConnection:
         self._client.on_connect = self._on_connect
         self._client.on_disconnect = self._on_disconnect
         self._client.on_message = self._on_message
+        self._requests = requests
+        if requests is not None:
+            self._client.message_callback_add(requests.topic_filter, self._on_request)
         self._refuses = ", or refuses this certificate" if broker.is_encrypted else ""
         self._client.on_connect_fail = lambda *_: self._outage.begin(f"cannot be reached{self._refuses}")
         self._client.connect_async(broker.host, broker.port, _KEEPALIVE_S)
@@ -58,8 +78,14 @@ class AgentConnection:
                     waiting = self._agent.pending_events
                 self._outage.tick(waiting)
         finally:
+            if self._requests is not None:
+                self._client.unsubscribe(self._requests.topic_filter)
             self._client.disconnect()
             self._client.loop_stop()
+
+    def publish(self, topic: str, payload: bytes) -> None:
+        """Publish a message that is not the agent's."""
+        self._client.publish(topic, payload, qos=1)
 
     def set_reachable(self, is_reachable: bool) -> None:
         """Tell the server whether the device behind the agent answers. While it does not, there are no heartbeats."""
@@ -78,12 +104,23 @@ class AgentConnection:
         if message is not None:
             self._client.publish(*message, qos=1)
 
+    def _subscribe(self) -> None:
+        self._client.subscribe([(topic, 1) for topic in self._agent.subscriptions])
+        if self._requests is None:
+            return
+        # The broker keeps the subscriptions of a persistent client while it is away. It does not keep messages of QoS 0
+        # for it: a request from that time must not reach the device later.
+        if self._requests.receive is None:
+            self._client.unsubscribe(self._requests.topic_filter)
+        else:
+            self._client.subscribe(self._requests.topic_filter, 0)
+
     def _on_connect(self, client: object, _: object, __: object, reason: object, ___: object) -> None:
         if getattr(reason, "is_failure", False):
             self._outage.begin(f"refuses the connection: {reason}")
             return
         self._outage.end()
-        self._client.subscribe([(topic, 1) for topic in self._agent.subscriptions])
+        self._subscribe()
         with self.lock:
             online = self._agent.connected()
             self._client.publish(*(online if self._is_reachable else self._agent.will), qos=1, retain=True)
@@ -103,3 +140,8 @@ class AgentConnection:
             except MessageError as error:
                 self._report(f"A message of the server is malformed: {error}.")
             self._send()
+
+    def _on_request(self, _: object, __: object, message: Any) -> None:
+        # A retained request would reach the device with each new connection.
+        if self._requests is not None and self._requests.receive is not None and not message.retain:
+            self._requests.receive(str(message.topic), bytes(message.payload))

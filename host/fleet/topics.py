@@ -1,4 +1,8 @@
-"""The MQTT topics of a fleet: ``arenite/FLEET/DEVICE/CHANNEL``."""
+"""The MQTT topics of a fleet: ``arenite/FLEET/DEVICE/CHANNEL``.
+
+Requests of the Simple Management Protocol have topics of their own, because each operator has one:
+``arenite/FLEET/DEVICE/smp/request/OPERATOR`` and ``arenite/FLEET/DEVICE/smp/answer/OPERATOR``.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +40,17 @@ def parse_topic(text: str) -> Topic | None:
     return None if channel is None else Topic(parts[1], parts[2], channel)
 
 
+def smp_topic(fleet: str, device: str, direction: Literal["request", "answer"], operator: str) -> str:
+    """Return the topic of an operator's requests to a device, or of the answers. ``operator`` may be ``+``, for all."""
+    return f"{_ROOT}/{fleet}/{device}/smp/{direction}/{operator}"
+
+
+def is_operator(text: str) -> bool:
+    """Return whether ``text`` may be the name of an operator: a user name of the broker that fits a level of a topic,
+    such as ``@operator-ann``."""
+    return _NAME.fullmatch(text.removeprefix("@")) is not None
+
+
 def all_devices(fleet: str, channel: Channel) -> str:
     """Return the topic filter of one channel of all devices."""
     return f"{_ROOT}/{fleet}/+/{channel}"
@@ -49,8 +64,9 @@ def is_name(text: str) -> bool:
 def check_name(kind: str, text: str) -> str:
     """Return ``text``. Raises ``UsageError`` if it may not be the name of a ``kind``, a noun such as fleet."""
     if not is_name(text):
+        article = "an" if kind[0] in "aeiou" else "a"
         raise UsageError(
-            f"'{text[:80]}' is not a name of a {kind}.",
+            f"'{text[:80]}' is not a name of {article} {kind}.",
             "Use up to 64 letters, digits, dots, dashes and underscores, and begin with a letter or a digit.",
         )
     return text

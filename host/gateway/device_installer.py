@@ -55,6 +55,11 @@ class DeviceInstaller:
         with self._lock:
             return self._wish is not None
 
+    def runs(self, slots: list[Slot]) -> bool:
+        """Return whether the images in use are those that ``running`` tells."""
+        with self._lock:
+            return _hashes(slots) == (self._running.firmware, self._running.model)
+
     def work(self, link: DeviceLink, progress: Callable[[str, int, int], None]) -> None:
         """Carry out the wish, if there is one. Raises ``DeviceError`` if the device does not answer; the wish is kept,
         and a later call goes on."""

@@ -10,12 +10,14 @@ from pathlib import Path
 
 from arenite.errors import DeviceError, UsageError
 from arenite.host.fleet.agent import Agent, AgentSettings, DeviceIdentity
-from arenite.host.fleet.agent_connection import AgentConnection
+from arenite.host.fleet.agent_connection import AgentConnection, Requests
 from arenite.host.gateway.device_installer import DeviceInstaller
+from arenite.host.gateway.smp_service import SmpService
 from arenite.host.link.transport import PortGoneError, SerialTransport, Transport
 from arenite.host.mqtt.broker_address import BrokerAddress
 from arenite.host.update.device_info import Device, read_device, read_slots
 from arenite.host.update.device_link import DeviceLink
+from arenite.host.update.push import QUIET_PHASES
 from arenite.profiles.boards import load_board
 
 #: The times between two looks at a device that answers, and between two tries to reach one that does not.
@@ -32,6 +34,7 @@ class GatewaySettings:
     images: Path | None = None
     baud: int = 115_200
     heartbeat_s: int = 900
+    takes_smp: bool = False  # whether operators may send requests to the devices through the broker
 
 
 class _StoppedError(DeviceError):
@@ -50,6 +53,8 @@ class SerialDevice:
         self._is_installing = False
         self._problem = ""  # that was reported last, since the device answered
         self._installer: DeviceInstaller | None = None
+        self._smp = SmpService(settings.fleet, name, self._report)
+        self._agent: Agent | None = None
         self._connection: AgentConnection | None = None
         self._connection_stop = threading.Event()
         self._connection_thread: threading.Thread | None = None
@@ -67,13 +72,12 @@ class SerialDevice:
                     if error.problem != self._problem:
                         self._report(error.problem)
                     self._problem = error.problem
+                    self._smp.set_away(error.problem)
                 self._set_reachable(False)
                 stop.wait(_RETRY_S)
         finally:
             self._set_reachable(False)
-            self._connection_stop.set()
-            if self._connection_thread is not None:
-                self._connection_thread.join()
+            self._stop_agent()
 
     def _serve(self) -> None:
         """Serve the device while it answers. Raises ``DeviceError`` when it does not."""
@@ -85,11 +89,16 @@ class SerialDevice:
             assert self._installer is not None
             self._installer.count_answer()
             self._set_reachable(True)
+            self._smp.set_here()
             self._problem = ""
             self._report(f"the {device.board} on {self._port} answers.")
             looked = time.monotonic()
             while not self._stop.wait(_WISH_S):
-                if self._installer.has_work:
+                if self._smp.has_session:
+                    self._smp.serve(link, self._stop, lambda: self._has_release)
+                elif self._smp.has_written:
+                    self._look_at_images(link)
+                elif self._installer.has_work:
                     self._install(link)
                 elif time.monotonic() - looked > _POLL_S:
                     read_device(link, _SILENCE_S)
@@ -108,20 +117,52 @@ class SerialDevice:
         except UsageError:
             core = "unknown"  # a board of a newer or another Arenite
         identity = DeviceIdentity(self._settings.fleet, self._name, device.board, core)
-        agent = Agent(identity, folder, self._installer, settings=AgentSettings(self._settings.heartbeat_s))
-        self._connection = AgentConnection(agent, self._settings.broker, self._report)
+        settings = AgentSettings(self._settings.heartbeat_s)
+        self._agent = Agent(identity, folder, self._installer, settings=settings)
+        receive = self._smp.receive if self._settings.takes_smp else None
+        requests = Requests(self._smp.topic_filter, receive)
+        self._connection = AgentConnection(self._agent, self._settings.broker, self._report, requests)
+        self._smp.publish = self._connection.publish
+        self._connection_stop = threading.Event()
         self._connection_thread = threading.Thread(
             target=self._connection.run, args=(self._connection_stop,), daemon=True
         )
         self._connection_thread.start()
 
+    def _stop_agent(self) -> None:
+        self._connection_stop.set()
+        if self._connection_thread is not None:
+            self._connection_thread.join()
+        if self._agent is not None:
+            self._agent.close()
+
+    @property
+    def _has_release(self) -> bool:
+        return self._installer is not None and self._installer.has_work
+
+    def _look_at_images(self, link: DeviceLink) -> None:
+        """After an operator's requests: if the device runs other images now, tell the fleet with a new agent."""
+        assert self._installer is not None
+        device = read_device(link, _SILENCE_S)
+        if device.phase not in QUIET_PHASES:
+            self._stop.wait(_RETRY_S)
+            return
+        self._smp.has_written = False
+        if not self._installer.runs(read_slots(link)):
+            self._report("the device runs other images since the operator's requests.")
+            self._stop_agent()
+            self._start_agent(link, device)
+
     def _install(self, link: DeviceLink) -> None:
         assert self._installer is not None
+        if not self._smp.begin_own_use("The gateway installs a release on the device now."):
+            return
         self._is_installing = True
         try:
             self._installer.work(link, self._progress)
         finally:
             self._is_installing = False
+            self._smp.end_own_use()
         result = self._installer.poll()
         if result is not None:
             self._report(f"the release {result.outcome.replace('_', ' ')}. {result.reason}".rstrip())

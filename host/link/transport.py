@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import glob
 import os
@@ -48,13 +49,17 @@ def _existing_ports() -> list[str]:
 class SerialTransport:
     """A serial port opened by pyserial. As a context manager, it closes the port at the end."""
 
-    def __init__(self, port: str, baud: int = 115200, *, is_exclusive: bool = False) -> None:
+    def __init__(
+        self, port: str, baud: int = 115200, *, is_exclusive: bool = False, write_timeout_s: float = 10.0
+    ) -> None:
         """Open ``port``. With ``is_exclusive``, lock it against other programs that lock it too, until it is closed.
-        Raises DeviceError if it is missing, locked, busy or forbidden."""
+        ``write_timeout_s``: how long the device may accept no bytes. Raises DeviceError if the port is missing, locked,
+        busy or forbidden."""
         self.port = port
+        self._is_full = False
         try:
             self._serial = serial.Serial(
-                port, baud, timeout=0, write_timeout=10, exclusive=True if is_exclusive else None
+                port, baud, timeout=0, write_timeout=write_timeout_s, exclusive=True if is_exclusive else None
             )
         except (serial.SerialException, OSError, ValueError) as error:
             raise self._open_error(error) from error
@@ -92,10 +97,12 @@ class SerialTransport:
 
     def write(self, data: bytes) -> None:
         """See :class:`Transport`. Raises PortGoneError if the port has disappeared, PortFullError if it accepts
-        no byte for 10 s."""
+        no byte for the time limit."""
         try:
             self._serial.write(data)
+            self._is_full = False
         except serial.SerialTimeoutException as error:
+            self._is_full = True
             raise PortFullError(
                 f"The device on {self.port} does not accept more bytes.", "Reset it and try again."
             ) from error
@@ -116,6 +123,10 @@ class SerialTransport:
 
     def close(self) -> None:
         """Close the port. A second call does nothing."""
+        if self._is_full and self._serial.is_open:
+            # Linux waits up to 30 s when it closes a port whose bytes nobody takes.
+            with contextlib.suppress(serial.SerialException, OSError):
+                self._serial.reset_output_buffer()
         self._serial.close()
 
     def __enter__(self) -> Self:

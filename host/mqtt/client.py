@@ -15,10 +15,12 @@ def make_client(
     is_persistent: bool,
     manual_ack: bool = False,
     extra: str = "fleet",
+    is_version_5: bool = False,
 ) -> Any:
     """Return a client of paho-mqtt. With ``is_persistent``, the broker keeps messages of QoS 1 for it while it is away.
-    ``extra`` is the extra of Arenite that installs paho-mqtt. Raises ``UsageError`` if paho-mqtt is missing or a
-    certificate cannot be used."""
+    ``is_version_5``: it speaks MQTT 5 instead of MQTT 3.1.1, so that the broker tells what it does not deliver; such a
+    client is not persistent. ``extra`` is the extra of Arenite that installs paho-mqtt. Raises ``UsageError`` if
+    paho-mqtt is missing or a certificate cannot be used."""
     try:
         import paho.mqtt.client as mqtt
     except ImportError as error:
@@ -26,7 +28,8 @@ def make_client(
     client = mqtt.Client(
         mqtt.CallbackAPIVersion.VERSION2,  # type: ignore[attr-defined]
         client_id=client_id,
-        clean_session=not is_persistent,
+        clean_session=None if is_version_5 else not is_persistent,
+        protocol=mqtt.MQTTv5 if is_version_5 else mqtt.MQTTv311,
         manual_ack=manual_ack,
     )
     if broker.user is not None:

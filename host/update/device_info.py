@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arenite.errors import DeviceError
-from arenite.host.update.device_link import SILENCE_S, DeviceLink
+from arenite.host.update.link import SILENCE_S, Link
 from arenite.host.update.smp_message import GROUP_ARENITE, GROUP_IMAGE, READ, Answer
 
 #: The phases of firmware/update/boot.h, by number.
@@ -44,7 +44,7 @@ class Slot:
     is_pending: bool
 
 
-def read_device(link: DeviceLink, silence_s: float = SILENCE_S, *, is_restarting: bool = False) -> Device:
+def read_device(link: Link, silence_s: float = SILENCE_S, *, is_restarting: bool = False) -> Device:
     """Return what the device tells about itself, and let ``link`` choose the frames that it takes.
 
     ``is_restarting``: it may be busy with its start.
@@ -79,7 +79,7 @@ def read_device(link: DeviceLink, silence_s: float = SILENCE_S, *, is_restarting
     return device
 
 
-def read_slots(link: DeviceLink) -> list[Slot]:
+def read_slots(link: Link) -> list[Slot]:
     """Return the images of the device. Raise ``DeviceError`` if it does not answer."""
     return slots_of(link.request(READ, GROUP_IMAGE, 0))
 

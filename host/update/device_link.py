@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 from arenite.errors import DeviceError
 from arenite.host.link.transport import PortFullError, PortGoneError, Transport
 from arenite.host.update.coded_frames import MAX_FRAME_BYTES, MAX_MESSAGE_BYTES, CodedDecoder, encode_coded
+from arenite.host.update.link import ABSENCE_S, SILENCE_S
 from arenite.host.update.plain_frames import PlainDecoder, encode_plain
-from arenite.host.update.smp_message import Answer, decode_answer, encode_request
+from arenite.host.update.smp_message import Answer, Body, decode_answer, encode_request
 
-#: How long a device may not answer, and how long a port may be gone.
-SILENCE_S, ABSENCE_S = 20.0, 60.0
 #: How long the first answer may take, without the time of its bytes on the line.
 ANSWER_S, _SLOW_ANSWER_S, _MAX_ANSWER_S = 0.1, 0.5, 2.0
 _REOPEN_S = 0.2
+#: Requests of an upload on their way in coded frames: one on the line, one that the device repairs and writes, and one
+#: for the time in which bytes wait in USB adapters. The device takes one plain request at a time.
+_WINDOW_CODED, _WINDOW_PLAIN = 3, 1
 #: A frame without a byte for so long has lost the others. USB adapters and busy computers pause for less.
 _SILENCE_IN_FRAME_S = 0.25
 
@@ -48,9 +49,15 @@ class DeviceLink:
         self._transport = open_port()
 
     @property
-    def frame_s(self) -> float:
-        """The time of the longest frame on the line."""
-        return self._byte_s * (MAX_FRAME_BYTES if self.is_coded else 2 * MAX_MESSAGE_BYTES)
+    def window(self) -> int:
+        """How many requests of an upload may be on their way."""
+        return _WINDOW_CODED if self.is_coded else _WINDOW_PLAIN
+
+    @property
+    def upload_answer_s(self) -> float:
+        """How long the next answer of an upload may take: the device's time, and that of the frames on the line."""
+        frame_s = self._byte_s * (MAX_FRAME_BYTES if self.is_coded else 2 * MAX_MESSAGE_BYTES)
+        return ANSWER_S + (self.window + 1) * frame_s
 
     @property
     def repaired(self) -> int:
@@ -60,9 +67,7 @@ class DeviceLink:
     def close(self) -> None:
         self._transport.close()
 
-    def send(
-        self, operation: int, group: int, command: int, body: dict[str, Any], *, is_again: bool = False
-    ) -> int:
+    def send(self, operation: int, group: int, command: int, body: Body, *, is_again: bool = False) -> int:
         """Send a request with the next ``sequence``, and return the number of bytes. ``is_again``: an earlier one was
         not answered, so what is left of it in the device is flushed."""
         self.sequence = (self.sequence + 1) & 255
@@ -110,7 +115,7 @@ class DeviceLink:
         operation: int,
         group: int,
         command: int,
-        body: dict[str, Any] | None = None,
+        body: Body | None = None,
         silence_s: float = SILENCE_S,
         *,
         is_slow: bool = False,
@@ -169,7 +174,7 @@ class DeviceLink:
         operation: int,
         group: int,
         command: int,
-        body: dict[str, Any],
+        body: Body,
         answer_s: float,
         is_again: bool,
         numbers: set[int],

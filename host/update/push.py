@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from arenite.errors import AreniteError, DeviceError, UsageError
 from arenite.host.link.transport import PortGoneError
 from arenite.host.update.device_info import Device, Slot, read_device, read_slots, slots_of
-from arenite.host.update.device_link import DeviceLink
 from arenite.host.update.image_file import ImageFile
+from arenite.host.update.link import Link
 from arenite.host.update.reasons import NOT_STARTED, reason
 from arenite.host.update.smp_message import GROUP_IMAGE, GROUP_OS, WRITE
 from arenite.host.update.upload import Upload, UploadReport
@@ -19,7 +19,7 @@ _STATE, _RESET = 0, 5
 _TRIAL_S = 180.0
 _POLL_S = 0.2
 #: The phases in which a device takes images.
-_QUIET_PHASES = ("steady", "requested")
+QUIET_PHASES = ("steady", "requested")
 _MAX_RESETS = 20
 _NO_REASON = "The new images did not confirm themselves in time: they hang or reset the device."
 
@@ -99,7 +99,7 @@ def _check_abi(images: Sequence[ImageFile], device: Device) -> None:
 
 
 def push(
-    link: DeviceLink, images: Sequence[ImageFile], progress: Progress = lambda what, done, total: None
+    link: Link, images: Sequence[ImageFile], progress: Progress = lambda what, done, total: None
 ) -> PushResult:
     """Send ``images``, one or two, to the device, and wait until it has confirmed or refused them.
 
@@ -110,7 +110,7 @@ def push(
     begin = link.clock()
     device = read_device(link)
     check_fit(images, device)
-    if device.phase not in _QUIET_PHASES:
+    if device.phase not in QUIET_PHASES:
         device = _wait_until_decided(link, progress)
         check_fit(images, device)
     running = {slot.hash for slot in read_slots(link) if slot.slot == 0}
@@ -131,7 +131,7 @@ def push(
     return result
 
 
-def roll_back(link: DeviceLink, progress: Progress = lambda what, done, total: None) -> PushResult:
+def roll_back(link: Link, progress: Progress = lambda what, done, total: None) -> PushResult:
     """Let the images in the other slots run on trial: those that the last update replaced. Wait as ``push`` does.
 
     Raises:
@@ -140,7 +140,7 @@ def roll_back(link: DeviceLink, progress: Progress = lambda what, done, total: N
     """
     begin = link.clock()
     device = read_device(link)
-    if device.phase not in _QUIET_PHASES:
+    if device.phase not in QUIET_PHASES:
         device = _wait_until_decided(link, progress)
     if device.outcome not in ("confirmed", "kept"):
         raise UpdateRefusedError(
@@ -159,7 +159,7 @@ def roll_back(link: DeviceLink, progress: Progress = lambda what, done, total: N
     return result
 
 
-def _try_images(link: DeviceLink, hashes: Sequence[bytes], progress: Progress) -> PushResult:
+def _try_images(link: Link, hashes: Sequence[bytes], progress: Progress) -> PushResult:
     """Mark the images for a trial, reset the device, and wait until it has decided."""
     for digest in hashes:
         answer = link.request(WRITE, GROUP_IMAGE, _STATE, {"hash": digest, "confirm": False})
@@ -181,7 +181,7 @@ def _try_images(link: DeviceLink, hashes: Sequence[bytes], progress: Progress) -
     return PushResult(device.outcome, device, slots, number, outcome_reason(device))
 
 
-def _reset(link: DeviceLink) -> None:
+def _reset(link: Link) -> None:
     """Reset the device once: a second reset would count as a failed trial. A port over USB may disappear at once."""
     for _ in range(_MAX_RESETS):
         try:
@@ -194,19 +194,18 @@ def _reset(link: DeviceLink) -> None:
     raise DeviceError("The device does not reset.", "Reset it by hand, then run `arenite update status`.")
 
 
-def _wait_until_decided(link: DeviceLink, progress: Progress) -> Device:
+def _wait_until_decided(link: Link, progress: Progress) -> Device:
     end = link.clock() + _TRIAL_S
     begin = link.clock()
     while link.clock() < end:
         progress("waiting for the device's own test", int(link.clock() - begin), 0)
         try:
             device = read_device(link, end - link.clock(), is_restarting=True)
+            if device.phase == "steady":
+                return device
+            link.receive(_POLL_S)
         except PortGoneError:
             link.reconnect()
-            continue
-        if device.phase == "steady":
-            return device
-        link.receive(_POLL_S)
     raise DeviceError(
         f"The device has not decided about the new images for {_TRIAL_S:.0f} s.",
         "Run `arenite update status` later. The device returns to the old images after some resets.",

@@ -10,15 +10,10 @@ from typing import Any
 from arenite.errors import DeviceError
 from arenite.host.link.transport import PortFullError, PortGoneError
 from arenite.host.update.coded_frames import MAX_MESSAGE_BYTES
-from arenite.host.update.device_link import SILENCE_S, DeviceLink
+from arenite.host.update.link import SILENCE_S, Link
 from arenite.host.update.smp_message import GROUP_IMAGE, WRITE, Answer, encode_request
 
 _UPLOAD = 1
-#: Requests on their way in coded frames: one on the line, one that the device repairs and writes, and one for the time
-#: in which bytes wait in USB adapters. The device takes one plain request at a time.
-_WINDOW_CODED, _WINDOW_PLAIN = 3, 1
-#: How long an answer may take, without the time of the bytes on the line.
-_ANSWER_S = 0.1
 #: The erasure of a large slot may take this long.
 _ERASE_S = 90.0
 _MAX_FAILED_HASHES = 2
@@ -43,7 +38,7 @@ class UploadReport:
 class Upload:
     """The upload of ``data`` as image ``pair``."""
 
-    link: DeviceLink
+    link: Link
     data: bytes
     pair: int
     progress: Progress = lambda done, total: None
@@ -118,15 +113,14 @@ class Upload:
         last_answer_s = self.link.clock()
         is_again = False
         while self._received < len(self.data):
-            window = _WINDOW_CODED if self.link.is_coded else _WINDOW_PLAIN
-            while following < len(self.data) and len(ends) < window:
+            while following < len(self.data) and len(ends) < self.link.window:
                 body = self._fields(following)
                 self.link.send(WRITE, GROUP_IMAGE, _UPLOAD, body, is_again=is_again)
                 is_again = False
                 following += len(body["data"])
                 ends[self.link.sequence] = following
                 self.report.requests += 1
-            answer = self.link.receive(_ANSWER_S + (window + 1) * self.link.frame_s)
+            answer = self.link.receive(self.link.upload_answer_s)
             if answer is None:
                 if self.link.clock() - last_answer_s > SILENCE_S:
                     raise DeviceError(

@@ -31,6 +31,8 @@ from arenite.host.http_server.certificates import key_pem
 
 #: The user name of the server at the broker. The name of a device never begins so.
 SERVER_USER = "@server"
+#: What the user name of an operator begins with: somebody who sends requests of the update protocol to devices.
+OPERATOR_PREFIX = "@operator-"
 #: The folder for the computer of the broker, and the list of revoked certificates in it.
 BROKER_FOLDER, REVOKED_FILE = "broker", "revoked.pem"
 #: The account as which Debian runs mosquitto. It drops root's rights before it reads the key.
@@ -56,10 +58,19 @@ topic readwrite arenite/{fleet}/#
 topic readwrite $share/arenite-fleet-{fleet}/arenite/{fleet}/#
 
 """
+# The topics of an operator end with its user name, so that operators neither see nor imitate each other.
+_ACL_OPERATOR = """user {user}
+topic write arenite/{fleet}/+/smp/request/{user}
+topic read arenite/{fleet}/+/smp/answer/{user}
+topic read arenite/{fleet}/+/status
+
+"""
 _ACL_DEVICES = """pattern write arenite/{fleet}/%u/events
 pattern write arenite/{fleet}/%u/status
 pattern read arenite/{fleet}/%u/acknowledged
 pattern read arenite/{fleet}/%u/desired
+pattern read arenite/{fleet}/%u/smp/request/+
+pattern write arenite/{fleet}/%u/smp/answer/+
 """
 
 
@@ -76,23 +87,34 @@ def server_user(worker: str) -> str:
 
 
 def write_broker_files(
-    folder: Path, fleet: str, hosts: Iterable[str], port: int, workers: tuple[str, ...] = ()
+    folder: Path,
+    fleet: str,
+    hosts: Iterable[str],
+    port: int,
+    workers: tuple[str, ...] = (),
+    operators: tuple[str, ...] = (),
 ) -> BrokerFiles:
-    """Write the files of the broker with the names ``hosts``, and a certificate for the server and for each of
-    ``workers``.
+    """Write the files of the broker with the names ``hosts``, and a certificate for the server, for each of
+    ``workers`` and for each of ``operators``.
 
     An authority that is in ``folder`` already stays, and all other certificates get a new key and a new end. Raises
     ``UsageError`` if the folder has another fleet, or cannot be written.
     """
     check_name("fleet", fleet)
-    for worker in workers:
-        check_name("worker", worker)
-        if len(server_user(worker)) > _MAX_USER:
-            raise UsageError(
-                f"The name '{worker}' of a worker is too long for a certificate.", "Give a shorter one."
-            )
+    for kind, names, prefix in (
+        ("worker", workers, f"{SERVER_USER}-"),
+        ("operator", operators, OPERATOR_PREFIX),
+    ):
+        for name in names:
+            check_name(kind, name)
+            if len(prefix + name) > _MAX_USER:
+                raise UsageError(
+                    f"The name '{name}' of a {kind} is too long for a certificate.", "Give a shorter one."
+                )
+    servers = [server_user(worker) for worker in ("", *workers)]
+    people = [OPERATOR_PREFIX + operator for operator in operators]
     try:
-        return _write(folder.resolve(), fleet, list(hosts), port, workers)
+        return _write(folder.resolve(), fleet, list(hosts), port, servers, people)
     except OSError as error:
         raise UsageError(
             f"Cannot write {error.filename or folder}: {error.strerror or error}.",
@@ -100,7 +122,9 @@ def write_broker_files(
         ) from error
 
 
-def _write(folder: Path, fleet: str, hosts: list[str], port: int, workers: tuple[str, ...]) -> BrokerFiles:
+def _write(
+    folder: Path, fleet: str, hosts: list[str], port: int, servers: list[str], operators: list[str]
+) -> BrokerFiles:
     if (folder / CERTIFICATE_FILE).exists():
         authority = load_authority(folder)
     else:
@@ -118,12 +142,12 @@ def _write(folder: Path, fleet: str, hosts: list[str], port: int, workers: tuple
     replace_file(broker / CERTIFICATE_FILE, authority.certificate_pem)
     if not (broker / REVOKED_FILE).exists():
         write_revocation_list(folder, authority, ())
-    users = [server_user(worker) for worker in ("", *workers)]
-    acl = "".join(_ACL_SERVER.format(user=user, fleet=fleet) for user in users)
+    acl = "".join(_ACL_SERVER.format(user=user, fleet=fleet) for user in servers)
+    acl += "".join(_ACL_OPERATOR.format(user=user, fleet=fleet) for user in operators)
     replace_file(broker / "acl", (acl + _ACL_DEVICES.format(fleet=fleet)).encode())
     config = _CONFIG.format(fleet=fleet, port=port, folder=broker)
     replace_file(broker / "mosquitto.conf", config.encode())
-    for user in users:
+    for user in (*servers, *operators):
         key = new_key()
         name = user.removeprefix("@")
         pem = authority.certify_client(user, key.public_key(), SERVER_DAYS).public_bytes(Encoding.PEM)

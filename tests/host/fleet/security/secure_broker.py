@@ -28,13 +28,14 @@ _PROGRAM = shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin:/b
 
 
 class SecureBroker:
-    """The broker of the fleet 'plant', with a server, and a worker with the name 'one'."""
+    """The broker of the fleet 'plant', with a server, a worker with the name 'one', and ``operators``."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *operators: str) -> None:
         self.folder = folder
         self.port = free_port()
         arguments = ["fleet", "broker", str(folder), "--fleet", "plant", "--host", "localhost"]
-        assert main([*arguments, "--port", str(self.port), "--worker", "one"]) == 0
+        options = [f"--operator={name}" for name in operators]
+        assert main([*arguments, "--port", str(self.port), "--worker", "one", *options]) == 0
         self.authority: FleetAuthority = load_authority(folder)
         self._log = (folder / "mosquitto.log").open("wb")
         self._process: subprocess.Popen[bytes] | None = None
@@ -81,11 +82,12 @@ class SecureBroker:
 
 
 @contextlib.contextmanager
-def secure_broker() -> Iterator[SecureBroker]:
-    """Run the broker. Its folder can be read by mosquitto's account, as the folders of pytest cannot."""
+def secure_broker(*operators: str) -> Iterator[SecureBroker]:
+    """Run the broker of a fleet with ``operators``. Its folder can be read by mosquitto's account, as the folders of
+    pytest cannot."""
     with tempfile.TemporaryDirectory(prefix="arenite-fleet-") as name:
         Path(name).chmod(0o755)
-        broker = SecureBroker(Path(name))
+        broker = SecureBroker(Path(name), *operators)
         try:
             broker.start()
             yield broker
