@@ -12,8 +12,10 @@ from arenite.errors import DeviceError, UsageError
 from arenite.host.fleet.agent import Agent, AgentSettings, DeviceIdentity
 from arenite.host.fleet.agent_connection import AgentConnection
 from arenite.host.gateway.device_installer import DeviceInstaller
+from arenite.host.gateway.device_observer import DeviceObserver, reset_cause
 from arenite.host.link.transport import PortGoneError, SerialTransport, Transport
 from arenite.host.mqtt.broker_address import BrokerAddress
+from arenite.host.update.device_agent import read_agent_state
 from arenite.host.update.device_info import Device, read_device, read_slots
 from arenite.host.update.device_link import DeviceLink
 from arenite.profiles.boards import load_board
@@ -50,6 +52,7 @@ class SerialDevice:
         self._is_installing = False
         self._problem = ""  # that was reported last, since the device answered
         self._installer: DeviceInstaller | None = None
+        self._observer: DeviceObserver | None = None
         self._connection: AgentConnection | None = None
         self._connection_stop = threading.Event()
         self._connection_thread: threading.Thread | None = None
@@ -82,17 +85,21 @@ class SerialDevice:
             device = read_device(link, _SILENCE_S)
             if self._installer is None:
                 self._start_agent(link, device)
-            assert self._installer is not None
+            assert self._installer is not None and self._observer is not None
             self._installer.count_answer()
+            self._observer.ask_again()
+            self._observer.poll(link)
             self._set_reachable(True)
             self._problem = ""
             self._report(f"the {device.board} on {self._port} answers.")
             looked = time.monotonic()
+            poll_s = min(_POLL_S, self._settings.heartbeat_s)
             while not self._stop.wait(_WISH_S):
                 if self._installer.has_work:
                     self._install(link)
-                elif time.monotonic() - looked > _POLL_S:
+                elif time.monotonic() - looked > poll_s:
                     read_device(link, _SILENCE_S)
+                    self._observer.poll(link)
                     looked = time.monotonic()
         finally:
             link.close()
@@ -100,6 +107,7 @@ class SerialDevice:
     def _start_agent(self, link: DeviceLink, device: Device) -> None:
         folder = self._settings.state / self._name
         folder.mkdir(parents=True, exist_ok=True)
+        cause = reset_cause(read_agent_state(link, _SILENCE_S))
         self._installer = DeviceInstaller(
             folder / "gateway.json", self._settings.images, device, read_slots(link)
         )
@@ -108,15 +116,25 @@ class SerialDevice:
         except UsageError:
             core = "unknown"  # a board of a newer or another Arenite
         identity = DeviceIdentity(self._settings.fleet, self._name, device.board, core)
-        agent = Agent(identity, folder, self._installer, settings=AgentSettings(self._settings.heartbeat_s))
+        agent = Agent(
+            identity,
+            folder,
+            self._installer,
+            cause,
+            is_device_start=False,
+            settings=AgentSettings(self._settings.heartbeat_s),
+        )
         self._connection = AgentConnection(agent, self._settings.broker, self._report)
+        self._observer = DeviceObserver(folder / "observed.json", agent, self._connection.lock)
         self._connection_thread = threading.Thread(
             target=self._connection.run, args=(self._connection_stop,), daemon=True
         )
         self._connection_thread.start()
 
     def _install(self, link: DeviceLink) -> None:
-        assert self._installer is not None
+        assert self._installer is not None and self._observer is not None
+        self._observer.poll(link)  # what the release that ends has counted
+        self._observer.expect_update()
         self._is_installing = True
         try:
             self._installer.work(link, self._progress)
