@@ -79,15 +79,17 @@ static int write_histogram(const ar_agent *agent, const ar_smp *smp, ar_cbor_wri
 
 static int close_window(ar_agent *agent, const ar_smp *smp, ar_cbor_writer *answer)
 {
-    ar_cbor_field number = {.name = "seq", .type = AR_CBOR_UINT};
-    if (ar_smp_read_request(smp, &number, 1) || !number.is_present) {
+    ar_cbor_field fields[2] = {{.name = "seq", .type = AR_CBOR_UINT}, {.name = "n", .type = AR_CBOR_UINT}};
+    if (ar_smp_read_request(smp, fields, 2) || !fields[0].is_present) {
         return AR_SMP_RC(AR_SMP_INVALID);
     }
-    if (number.value == agent->window) {
+    if (fields[0].value + 1 != agent->window) {
+        if (fields[0].value != agent->window ||
+            (fields[1].is_present && fields[1].value != agent->observations.inferences)) {
+            return AR_SMP_RC(AR_SMP_BAD_STATE);
+        }
         ar_observations_clear(&agent->observations);
         agent->window++;
-    } else if (number.value + 1 != agent->window) {
-        return AR_SMP_RC(AR_SMP_BAD_STATE);
     }
     ar_cbor_open_map(answer);
     ar_cbor_put_uint(answer, "seq", agent->window);

@@ -1,6 +1,7 @@
 /* What a device tells the agent of its fleet: how long it runs, why it started, and the histograms of observations.h. A
- * client reads the histograms of a window of time, and then closes the window with its number. A close that is repeated,
- * because its answer was lost, changes nothing.
+ * client reads the histograms of a window of time, and then closes the window with its number and the inferences that it
+ * has seen: an inference in between keeps the window open. A close that is repeated, because its answer was lost, changes
+ * nothing.
  *
  * docs/fleet.md describes the requests. They belong to the group of device.h. */
 #ifndef ARENITE_DEVICE_AGENT_H

@@ -19,6 +19,7 @@ from arenite.host.cli.fleet_options import (
     user_name,
 )
 from arenite.host.cli.fleet_prune import prune
+from arenite.host.cli.fleet_reference import reference
 from arenite.host.cli.fleet_security import broker, enrol, enrolment_server, join, revoke
 from arenite.host.cli.fleet_show import show_rollout
 from arenite.host.cli.fleet_web import web
@@ -171,7 +172,7 @@ def add(file: Path, url: str) -> int:
         raise UsageError(
             f"{file} is not JSON: {error}.", "docs/fleet.md describes the file of a release."
         ) from error
-    release, images = parse_release_images(value, str(file))
+    release, images = parse_release_images(value, file)
     database = existing_database(url)
     with database.transaction() as transaction:
         add_release(transaction, SystemClock().now_ms(), user_name(), release, images)
@@ -263,6 +264,7 @@ def abort(number: int, url: str) -> int:
 rollout.add_command(show_rollout)
 fleet.add_command(web)
 fleet.add_command(prune)
+fleet.add_command(reference)
 for command in (broker, enrol, join, revoke):
     fleet.add_command(command)
 

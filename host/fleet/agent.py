@@ -28,6 +28,7 @@ from arenite.host.fleet.messages import (
     encode_events,
     encode_status,
 )
+from arenite.host.fleet.observation_source import ObservationSource
 from arenite.host.fleet.observations import Observations
 from arenite.host.fleet.topics import Topic, check_name, parse_topic
 
@@ -64,7 +65,8 @@ class AgentSettings:
 
 
 class Agent:
-    """An agent that keeps its files in ``folder``. Creating it is the boot of the device: it records a boot event.
+    """An agent that keeps its files in ``folder``. Creating it is the boot of the device: it records a boot event. If
+    ``is_device_start`` is false, only the agent has started, so that no crash is reported again.
 
     ``retry_clock`` returns seconds for sending again; it never goes back. Raises ``UsageError`` and ``OSError`` for
     bad files, and ``UsageError`` if another agent uses the folder.
@@ -77,6 +79,7 @@ class Agent:
         installer: Installer,
         reset_cause: ResetCause = "unknown",
         *,
+        is_device_start: bool = True,
         settings: AgentSettings | None = None,
         clock: Clock | None = None,
         retry_clock: Callable[[], float] = time.monotonic,
@@ -90,7 +93,7 @@ class Agent:
         self._lock = lock_folder(folder) if self._settings.is_exclusive else None
         self._state_path = folder / "state.json"
         self._state: AgentState = load_state(self._state_path)
-        crashed = self._state.release if reset_cause in CRASH_CAUSES and self._state.release else None
+        crashed = self._crashed_release(reset_cause) if is_device_start else None
         self._running = installer.running()
         self._state.next_boot()
         self._state.release = self._running.release
@@ -102,21 +105,13 @@ class Agent:
         self._sequence = 0
         self._observations = Observations(self._running.reference)
         self._inferences = 0
+        #: The counts of a device behind a gateway.
+        self.source: ObservationSource | None = None
         self._last_heartbeat_ms = self._clock.now_ms()
         self._is_connected = False
         self._sent_at: float | None = None  # when the batch that waits for an acknowledgement was sent
         self._retry_s = self._settings.retry_s[0]
-        self.record(
-            BOOT,
-            board=identity.board,
-            core=identity.core,
-            generation=self._state.generation,
-            firmware=self._running.firmware,
-            model=self._running.model,
-            abi=self._running.abi,
-            reset_cause=reset_cause,
-            crashed_release=crashed,
-        )
+        self._record_boot(reset_cause, crashed)
         if self._state.installing is not None and installer.poll() is None:
             # The power may have failed before the installation began.
             installer.begin(self._state.installing)
@@ -139,6 +134,15 @@ class Agent:
     def pending_events(self) -> int:
         """The number of events that the server has not acknowledged."""
         return len(self._store)
+
+    @property
+    def is_installing(self) -> bool:
+        """Whether a release is being installed, or its result was not taken up yet."""
+        return self._state.installing is not None
+
+    def has_event(self, epoch: int, sequence: int) -> bool:
+        """Return whether this event waits for the server."""
+        return self._store.contains(epoch, sequence)
 
     @property
     def will(self) -> tuple[str, bytes]:
@@ -171,6 +175,10 @@ class Agent:
         self._observations.add(latency_us, input_bins, class_index, confidence)
         self._inferences += 1
 
+    def restarted(self, reset_cause: ResetCause) -> None:
+        """Record that the device behind a gateway has started again."""
+        self._record_boot(reset_cause, self._crashed_release(reset_cause))
+
     def tick(self) -> None:
         """Record a heartbeat if one is due, and go on with an installation."""
         if self._state.installing is not None:
@@ -181,7 +189,7 @@ class Agent:
         if now < self._last_heartbeat_ms:  # somebody set the clock back
             self._last_heartbeat_ms = now
         if now - self._last_heartbeat_ms >= 1000 * self._settings.heartbeat_s:
-            self._heartbeat()
+            self.heartbeat()
 
     def connected(self) -> tuple[str, bytes]:
         """Begin to send, and return the retained message that tells that the device is online."""
@@ -232,13 +240,13 @@ class Agent:
             self._record_outcome(desired, InstallResult("unchanged"))
             return
         # The statistics so far belong to the release that ran.
-        self._heartbeat()
+        self.heartbeat()
         self._state.installing = desired
         self._save()
         self._installer.begin(desired)
 
     def _finish_installation(self, desired: DesiredRelease, result: InstallResult) -> None:
-        self._heartbeat()
+        self.heartbeat()
         self._running = self._installer.running()
         self._observations = Observations(self._running.reference)
         self._record_outcome(desired, result)
@@ -259,8 +267,11 @@ class Agent:
             abi=self._running.abi,
         )
 
-    def _heartbeat(self) -> None:
+    def heartbeat(self) -> None:
+        """Record what was observed since the last heartbeat."""
         now = self._clock.now_ms()
+        if self.source is not None:
+            self._inferences += self.source.take(self.epoch, self._sequence + 1, self._observations)
         self.record(
             HEARTBEAT,
             generation=self._state.generation,
@@ -269,9 +280,27 @@ class Agent:
             dropped_events=self._store.dropped,
             **self._observations.to_json(),
         )
+        if self.source is not None:
+            self.source.taken()
         self._last_heartbeat_ms = now
         self._inferences = 0
         self._observations = Observations(self._running.reference)
+
+    def _record_boot(self, reset_cause: ResetCause, crashed_release: str | None) -> None:
+        self.record(
+            BOOT,
+            board=self.identity.board,
+            core=self.identity.core,
+            generation=self._state.generation,
+            firmware=self._running.firmware,
+            model=self._running.model,
+            abi=self._running.abi,
+            reset_cause=reset_cause,
+            crashed_release=crashed_release,
+        )
+
+    def _crashed_release(self, reset_cause: ResetCause) -> str | None:
+        return self._state.release if reset_cause in CRASH_CAUSES and self._state.release else None
 
     def _save(self) -> None:
         self._state.save(self._state_path, is_durable=self._settings.is_durable)

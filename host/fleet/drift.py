@@ -45,9 +45,10 @@ def psi(counts: Sequence[int], reference: Sequence[int]) -> float:
 
 
 def reference_histograms(reference: dict[str, Any]) -> dict[str, list[int]]:
-    """Return the histograms of a release's calibration data by the names that cohorts give them."""
+    """Return the histograms of a release's calibration data by the names that cohorts give them. A model without
+    classes has none of classes."""
     inputs = {f"inputs.{k}": counts for k, counts in enumerate(reference["inputs"])}
-    return {"classes": reference["classes"], **inputs}
+    return {"classes": reference["classes"], **inputs} if reference["classes"] else inputs
 
 
 def ks_millionths(counts: Sequence[int], reference: Sequence[int]) -> int:

@@ -58,6 +58,9 @@ class EventStore:
     def __len__(self) -> int:
         return len(self._events)
 
+    def contains(self, epoch: int, sequence: int) -> bool:
+        return any((event.epoch, event.sequence) == (epoch, sequence) for event in self._events)
+
     def append(self, epoch: int, sequence: int, body: str) -> None:
         """Keep an event. ``body`` is a JSON object of at most ``MAX_BODY_BYTES``. Raises ``ValueError`` if it is
         longer."""

@@ -174,9 +174,18 @@ def _psi_noise(counts: list[int], reference: list[int]) -> float:
     Then the index is about a chi-square variable, divided by the numbers of samples. Its quantile is the
     approximation of Wilson and Hilferty.
     """
-    freedom = max(len(counts) - 1, 1)
-    quantile = freedom * (1 - 2 / (9 * freedom) + _DEVIATIONS * math.sqrt(2 / (9 * freedom))) ** 3
-    return quantile * (1 / sum(counts) + 1 / max(sum(reference), 1))
+    return _chi_square_quantile(len(counts)) * (1 / sum(counts) + 1 / max(sum(reference), 1))
+
+
+def least_reference_samples(bins: int, drift_psi: float) -> int:
+    """Return the least number of samples of a histogram of calibration data with which a gate of drift can pass, if the
+    devices send many inferences."""
+    return math.floor(_chi_square_quantile(bins) / drift_psi) + 1
+
+
+def _chi_square_quantile(bins: int) -> float:
+    freedom = max(bins - 1, 1)
+    return freedom * (1 - 2 / (9 * freedom) + _DEVIATIONS * math.sqrt(2 / (9 * freedom))) ** 3
 
 
 def _poisson_tail(count: int, expected: float) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -69,20 +71,41 @@ class Observations:
         for counts, bin_index in zip(self.inputs, bins, strict=True):
             _count(counts, bin_index)
 
+    def add_counts(
+        self,
+        latency: Sequence[int],
+        classes: Sequence[int],
+        confidence: Sequence[int],
+        inputs: Sequence[Sequence[int]],
+    ) -> None:
+        """Add histograms that a device has counted. They may have other numbers of classes and statistics than the
+        reference."""
+        self.latency = _sum(self.latency, latency)
+        self.classes = _sum(self.classes, classes)
+        self.confidence = _sum(self.confidence, confidence)
+        self.inputs = [_sum(a, b) for a, b in zip_longest(self.inputs, inputs, fillvalue=())]
+
     def to_json(self) -> dict[str, Any]:
-        """Return the fields of a heartbeat."""
+        """Return the fields of a heartbeat. Without a reference with as many bins, the index of the classes is 0, and
+        the statistics of the input have none."""
         reference = self.reference
+        has_classes = len(self.classes) == len(reference.classes) > 0
+        inputs = [(a, b) for a, b in zip(self.inputs, reference.inputs, strict=False) if len(a) == len(b)]
         return {
             "latency": to_pairs(self.latency),
             "classes": self.classes,
             "inputs": self.inputs,
             "confidence": self.confidence,
             "psi": {
-                "classes": psi_millionths(self.classes, reference.classes) if reference.classes else 0,
-                "inputs": [psi_millionths(a, b) for a, b in zip(self.inputs, reference.inputs, strict=True)],
+                "classes": psi_millionths(self.classes, reference.classes) if has_classes else 0,
+                "inputs": [psi_millionths(a, b) for a, b in inputs],
             },
-            "ks": [ks_millionths(a, b) for a, b in zip(self.inputs, reference.inputs, strict=True)],
+            "ks": [ks_millionths(a, b) for a, b in inputs],
         }
+
+
+def _sum(counts: Sequence[int], more: Sequence[int]) -> list[int]:
+    return [min(a + b, MAX_COUNT) for a, b in zip_longest(counts, more, fillvalue=0)]
 
 
 def _count(counts: list[int], index: int) -> None:

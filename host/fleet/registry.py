@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from arenite.errors import UsageError
 from arenite.host.fleet.audit import NO_ROLLOUT, write_audit
 from arenite.host.fleet.database import Transaction
 from arenite.host.fleet.drift import MAX_BINS, MAX_COUNT
+from arenite.host.fleet.reference_file import read_reference
 from arenite.host.fleet.topics import check_name, is_name
 
 DEFAULT_GROUP = "default"
@@ -128,8 +130,9 @@ def set_group(transaction: Transaction, now_ms: int, actor: str, device: str, gr
     )
 
 
-def parse_release_images(value: Any, path: str) -> tuple[str, list[ReleaseImage]]:
-    """Return the name and the images of a release file, ``arenite.release/1``. Raises ``UsageError``."""
+def parse_release_images(value: Any, path: Path) -> tuple[str, list[ReleaseImage]]:
+    """Return the name and the images of a release file, ``arenite.release/1``, at ``path``, with the references that it
+    names. Raises ``UsageError``."""
     hint = "docs/fleet.md describes the file of a release."
     if not isinstance(value, dict) or value.get("schema") != "arenite.release/1":
         raise UsageError(f"{path} is not a release: its 'schema' must be arenite.release/1.", hint)
@@ -143,8 +146,12 @@ def parse_release_images(value: Any, path: str) -> tuple[str, list[ReleaseImage]
         if not isinstance(image, dict) or not all(isinstance(image.get(n), str) for n in ("board", "image")):
             raise UsageError(f"{path}: image {k} has no texts 'board' and 'image'.", hint)
         reference = image.get("reference")
+        if isinstance(reference, str):
+            reference = read_reference(path.parent / reference)
         if reference is not None and not isinstance(reference, dict):
-            raise UsageError(f"{path}: the 'reference' of image {k} is not an object.", hint)
+            raise UsageError(
+                f"{path}: the 'reference' of image {k} is neither an object nor the name of a file.", hint
+            )
         result.append(ReleaseImage(image["board"], image["image"], reference))
     return release, result
 
@@ -154,6 +161,8 @@ def _check_reference(image: ReleaseImage) -> None:
         return
     inputs, classes = image.reference.get("inputs"), image.reference.get("classes")
     histograms = [*inputs, classes] if isinstance(inputs, list) else [None]
+    if classes == [] and inputs:
+        histograms.pop()  # the model has no classes
     for counts in histograms:
         if (
             not isinstance(counts, list)

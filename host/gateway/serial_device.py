@@ -12,9 +12,11 @@ from arenite.errors import DeviceError, UsageError
 from arenite.host.fleet.agent import Agent, AgentSettings, DeviceIdentity
 from arenite.host.fleet.agent_connection import AgentConnection, Requests
 from arenite.host.gateway.device_installer import DeviceInstaller
+from arenite.host.gateway.device_observer import DeviceObserver, reset_cause
 from arenite.host.gateway.smp_service import SmpService
 from arenite.host.link.transport import PortGoneError, SerialTransport, Transport
 from arenite.host.mqtt.broker_address import BrokerAddress
+from arenite.host.update.device_agent import read_agent_state
 from arenite.host.update.device_info import Device, read_device, read_slots
 from arenite.host.update.device_link import DeviceLink
 from arenite.host.update.push import QUIET_PHASES
@@ -55,6 +57,7 @@ class SerialDevice:
         self._installer: DeviceInstaller | None = None
         self._smp = SmpService(settings.fleet, name, self._report)
         self._agent: Agent | None = None
+        self._observer: DeviceObserver | None = None
         self._connection: AgentConnection | None = None
         self._connection_stop = threading.Event()
         self._connection_thread: threading.Thread | None = None
@@ -86,13 +89,16 @@ class SerialDevice:
             device = read_device(link, _SILENCE_S)
             if self._installer is None:
                 self._start_agent(link, device)
-            assert self._installer is not None
+            assert self._installer is not None and self._observer is not None
             self._installer.count_answer()
+            self._observer.ask_again()
+            self._observer.poll(link)
             self._set_reachable(True)
             self._smp.set_here()
             self._problem = ""
             self._report(f"the {device.board} on {self._port} answers.")
             looked = time.monotonic()
+            poll_s = min(_POLL_S, self._settings.heartbeat_s)
             while not self._stop.wait(_WISH_S):
                 if self._smp.has_session:
                     self._smp.serve(link, self._stop, lambda: self._has_release)
@@ -100,8 +106,9 @@ class SerialDevice:
                     self._look_at_images(link)
                 elif self._installer.has_work:
                     self._install(link)
-                elif time.monotonic() - looked > _POLL_S:
+                elif time.monotonic() - looked > poll_s:
                     read_device(link, _SILENCE_S)
+                    self._observer.poll(link)
                     looked = time.monotonic()
         finally:
             link.close()
@@ -109,6 +116,7 @@ class SerialDevice:
     def _start_agent(self, link: DeviceLink, device: Device) -> None:
         folder = self._settings.state / self._name
         folder.mkdir(parents=True, exist_ok=True)
+        cause = reset_cause(read_agent_state(link, _SILENCE_S))
         self._installer = DeviceInstaller(
             folder / "gateway.json", self._settings.images, device, read_slots(link)
         )
@@ -117,12 +125,19 @@ class SerialDevice:
         except UsageError:
             core = "unknown"  # a board of a newer or another Arenite
         identity = DeviceIdentity(self._settings.fleet, self._name, device.board, core)
-        settings = AgentSettings(self._settings.heartbeat_s)
-        self._agent = Agent(identity, folder, self._installer, settings=settings)
+        self._agent = Agent(
+            identity,
+            folder,
+            self._installer,
+            cause,
+            is_device_start=False,
+            settings=AgentSettings(self._settings.heartbeat_s),
+        )
         receive = self._smp.receive if self._settings.takes_smp else None
         requests = Requests(self._smp.topic_filter, receive)
         self._connection = AgentConnection(self._agent, self._settings.broker, self._report, requests)
         self._smp.publish = self._connection.publish
+        self._observer = DeviceObserver(folder / "observed.json", self._agent, self._connection.lock)
         self._connection_stop = threading.Event()
         self._connection_thread = threading.Thread(
             target=self._connection.run, args=(self._connection_stop,), daemon=True
@@ -154,9 +169,11 @@ class SerialDevice:
             self._start_agent(link, device)
 
     def _install(self, link: DeviceLink) -> None:
-        assert self._installer is not None
+        assert self._installer is not None and self._observer is not None
         if not self._smp.begin_own_use("The gateway installs a release on the device now."):
             return
+        self._observer.poll(link)  # what the release that ends has counted
+        self._observer.expect_update()
         self._is_installing = True
         try:
             self._installer.work(link, self._progress)

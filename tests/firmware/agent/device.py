@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -73,11 +74,52 @@ class Device:
         counts = (ctypes.c_uint16 * 96)()
         return list(counts[: self._library.device_counts(number, counts)])
 
+    def exchange(self, frames: bytes) -> bytes:
+        """Return the frames of the answers."""
+        sent = ctypes.POINTER(ctypes.c_ubyte)()
+        count = self._library.device_ask(frames, len(frames), ctypes.byref(sent))
+        return bytes(sent[:count])
+
     def ask(self, operation: int, command: int, body: dict[str, Any]) -> Answer:
         frame = encode_plain(encode_request(operation, GROUP_ARENITE, command, 7, body))
-        sent = ctypes.POINTER(ctypes.c_ubyte)()
-        count = self._library.device_ask(frame, len(frame), ctypes.byref(sent))
-        (message,) = PlainDecoder().feed(bytes(sent[:count]))
+        (message,) = PlainDecoder().feed(self.exchange(frame))
         answer = decode_answer(message)
         assert answer is not None and (answer.group, answer.command, answer.sequence) == (64, command, 7)
         return answer
+
+
+class DeviceLine:
+    """A line to a device as a ``Transport``, with a time of its own. ``before``: is called before each request, so that
+    a test can let the device count between two of them. The next ``lost`` answers do not arrive."""
+
+    port = "a simulated line"
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.now = 0.0
+        self.requests = self.lost = 0
+        self.before: Callable[[], None] = lambda: None
+        self._received = b""
+
+    def clock(self) -> float:
+        return self.now
+
+    def read(self, timeout_s: float) -> bytes:
+        data, self._received = self._received, b""
+        self.now += 0 if data else timeout_s
+        return data
+
+    def write(self, data: bytes) -> None:
+        self.before()
+        self.requests += 1
+        answer = self.device.exchange(data)
+        if self.lost:
+            self.lost -= 1
+        else:
+            self._received += answer
+
+    def discard_input(self) -> None:
+        self._received = b""
+
+    def close(self) -> None:
+        pass

@@ -64,6 +64,18 @@ def test_a_window_is_closed_once() -> None:
     assert device.ask(READ, STATE, {}).body["seq"] == 2
 
 
+def test_a_window_with_another_number_of_inferences_stays_open() -> None:
+    device = Device()
+    device.observe(b"\x00", 2, bytes(5))
+    for number in (0, 2, 2**32 - 1):
+        assert device.ask(WRITE, WINDOW, {"seq": 1, "n": number}).error == BAD_STATE
+    assert device.ask(READ, STATE, {}).body["n"] == sum(device.counts(CLASSES)) == 1
+    for number in (1, 1, 5):  # the others are repetitions of the first
+        assert device.ask(WRITE, WINDOW, {"seq": 1, "n": number}).body == {"seq": 2}
+    assert device.ask(WRITE, WINDOW, {"seq": 2, "n": "0"}).error == INVALID
+    assert device.ask(READ, STATE, {}).body["n"] == 0
+
+
 def test_the_uptime_goes_on_when_the_counter_wraps() -> None:
     device = Device(cause=3, boot=4_000_000_000, ticks=2**32 - 50)
     at = 2**32 - 50

@@ -109,7 +109,7 @@ def test_releases_never_change(database: Database) -> None:
 )
 def test_malformed_release_files_are_refused(value: object) -> None:
     with pytest.raises(UsageError, match=r"release\.json"):
-        parse_release_images(value, "release.json")
+        parse_release_images(value, Path("release.json"))
 
 
 def test_bad_urls_and_files_are_refused(tmp_path: Path) -> None:

@@ -58,32 +58,36 @@ class Plant:
 
     def __init__(self, folder: Path, port: int, arenite: Arenite, board: str) -> None:
         self._folder, self._arenite, self._board = folder, arenite, board
-        self._url, self._broker = f"sqlite:{folder / 'fleet.db'}", f"127.0.0.1:{port}"
+        self.url, self._broker = f"sqlite:{folder / 'fleet.db'}", f"127.0.0.1:{port}"
         self.log = folder / "gateway.log"
         (folder / "images").mkdir(exist_ok=True)
 
     def fleet(self, *words: str) -> Any:
-        return self._arenite("fleet", *words, "--database", self._url, "--json").json
+        return self._arenite("fleet", *words, "--database", self.url, "--json").json
 
     def roll_out(self, number: int, release: str, image: bytes | None) -> Any:
         """Roll a release out. Return what became of the rollout."""
-        data = image or b"nobody has it"
-        if image is not None:
-            (self._folder / "images" / f"{release}.bin").write_bytes(image)
-        entry = {"board": self._board, "image": hashlib.sha256(data).hexdigest()}
-        file = self._folder / f"{release}.json"
-        file.write_text(json.dumps({"schema": "arenite.release/1", "release": release, "images": [entry]}))
-        assert main(["fleet", "rollout", "add", str(file), "--database", self._url]) == 0
+        self.add(release, image)
         settings = ["--set=soak_s=1", "--set=min_inferences=0", "--set=min_heartbeats=1"]
         self.fleet("rollout", "start", release, *settings)
         show = ("rollout", "show", str(number))
         until(lambda: self.fleet(*show)["state"] not in ("running", "rolling_back"))
         return self.fleet(*show)
 
+    def add(self, release: str, image: bytes | None, **fields: str) -> None:
+        """Add a release. ``fields`` are further ones of its image."""
+        data = image or b"nobody has it"
+        if image is not None:
+            (self._folder / "images" / f"{release}.bin").write_bytes(image)
+        entry = {"board": self._board, "image": hashlib.sha256(data).hexdigest(), **fields}
+        file = self._folder / f"{release}.json"
+        file.write_text(json.dumps({"schema": "arenite.release/1", "release": release, "images": [entry]}))
+        assert main(["fleet", "rollout", "add", str(file), "--database", self.url]) == 0
+
     @contextmanager
     def server(self) -> Iterator[None]:
         log = self._folder / "server.log"
-        words = ("fleet", "serve", "--database", self._url, "--broker", self._broker, "--fleet", "plant")
+        words = ("fleet", "serve", "--database", self.url, "--broker", self._broker, "--fleet", "plant")
         with program(log, *words):
             until(lambda: b"Serving" in log.read_bytes())
             yield
