@@ -76,7 +76,9 @@ def init(
 @repository.command()
 @_FOLDER
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--name", required=True, help="Name of the model, which `arenite camera --model` or the page has.")
+@click.option(
+    "--name", required=True, help="Name of the model, which `arenite camera --model` or the page has."
+)
 @click.option("--version", required=True, help="Version of the model, such as 1.2.0.")
 @_key("targets", "Private key that signs models.")
 @_key("online", "Private key that renews the dates.")

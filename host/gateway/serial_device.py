@@ -167,6 +167,8 @@ class SerialDevice:
             self._report("the device runs other images since the operator's requests.")
             self._stop_agent()
             self._start_agent(link, device)
+        assert self._observer is not None
+        self._observer.expect_update()
 
     def _install(self, link: DeviceLink) -> None:
         assert self._installer is not None and self._observer is not None

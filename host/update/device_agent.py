@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arenite.errors import DeviceError
-from arenite.host.update.device_link import SILENCE_S, DeviceLink
+from arenite.host.update.link import SILENCE_S, Link
 from arenite.host.update.smp_message import GROUP_ARENITE, READ, WRITE, Answer
 
 #: Numbers of histograms. Each statistic of the input has its own, from ``INPUT`` on.
@@ -45,7 +45,7 @@ class Window:
     is_consistent: bool = True
 
 
-def read_agent_state(link: DeviceLink, silence_s: float = SILENCE_S) -> AgentState | None:
+def read_agent_state(link: Link, silence_s: float = SILENCE_S) -> AgentState | None:
     """Return the state of the agent, or None if the firmware has none. Raises ``DeviceError`` if the device does not
     answer."""
     answer = link.request(READ, GROUP_ARENITE, _STATE, silence_s=silence_s)
@@ -54,7 +54,7 @@ def read_agent_state(link: DeviceLink, silence_s: float = SILENCE_S) -> AgentSta
     return AgentState(*(_number(answer, name) for name in ("up", "cause", "boot", "seq", "n")))
 
 
-def read_window(link: DeviceLink, silence_s: float = SILENCE_S) -> Window | None:
+def read_window(link: Link, silence_s: float = SILENCE_S) -> Window | None:
     """Return the state and the counts of the open window, or None if the firmware has no agent. A window in which the
     device counts all the time is read in spite of that, after a few tries. Raises ``DeviceError`` if the device does
     not answer."""
@@ -75,7 +75,7 @@ def read_window(link: DeviceLink, silence_s: float = SILENCE_S) -> Window | None
     )
 
 
-def close_window(link: DeviceLink, window: int, inferences: int | None, silence_s: float = SILENCE_S) -> bool:
+def close_window(link: Link, window: int, inferences: int | None, silence_s: float = SILENCE_S) -> bool:
     """Close the window with the number ``window``, and return True. With ``inferences``, return False and leave the
     window open if it has another number of them. Raises ``DeviceError`` if the device does not answer."""
     body = {"seq": window} if inferences is None else {"seq": window, "n": inferences}
@@ -85,7 +85,7 @@ def close_window(link: DeviceLink, window: int, inferences: int | None, silence_
     return _number(answer, "seq") == window + 1
 
 
-def _read_histogram(link: DeviceLink, number: int, silence_s: float) -> tuple[int, ...]:
+def _read_histogram(link: Link, number: int, silence_s: float) -> tuple[int, ...]:
     """Return the counts, or nothing if the device has no such histogram."""
     counts: list[int] = []
     while True:

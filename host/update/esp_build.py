@@ -23,9 +23,9 @@ from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.build.project import STACK_MARGIN
 from arenite.host.update.golden_samples import golden_samples
+from arenite.host.update.image_pair import MIN_STACK_BYTES
 from arenite.host.update.keys import read_public_key, refuse_test_key, require_private_key
 from arenite.host.update.signed_image import ImageProperties, sign_image
-from arenite.host.update.image_pair import MIN_STACK_BYTES
 from arenite.host.update.update_build import UpdateOptions
 from arenite.profiles.board import Board
 

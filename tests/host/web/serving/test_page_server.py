@@ -79,7 +79,13 @@ def test_the_repository_beside_the_page_is_served_as_it_is_now(tmp_path: Path) -
             assert request(server, "GET", "/models/metadata/timestamp.json")[::2] == (HTTPStatus.OK, content)
         assert request(server, "GET", "/models/targets/net/00.model.wasm")[2] == b"\0asm"
         assert request(server, "GET", "/model.wasm")[0] == HTTPStatus.OK
-        for path in ("metadata/2.root.json", "metadata/../../secret.json", "metadata", "targets/net", ".lock"):
+        for path in (
+            "metadata/2.root.json",
+            "metadata/../../secret.json",
+            "metadata",
+            "targets/net",
+            ".lock",
+        ):
             assert request(server, "GET", f"/models/{path}")[0] == HTTPStatus.NOT_FOUND
         wrong = {"Authorization": "Bearer other-token"}
         answer = request(server, "GET", "/models/metadata/timestamp.json", None, **wrong)

@@ -41,7 +41,9 @@ def mutated(content: bytes, rng: random.Random) -> bytes:
         if kind == 0:
             changed = _bytes(content, rng)
         elif kind == 1:
-            changed = content[: rng.randrange(len(content))] + rng.choice((b"", b"}", b"[" * 100_000, b"\xff"))
+            changed = content[: rng.randrange(len(content))] + rng.choice(
+                (b"", b"}", b"[" * 100_000, b"\xff")
+            )
         else:
             changed = json.dumps(_parts(json.loads(content), rng, 1 + rng.randrange(3))).encode()
         if changed != content:

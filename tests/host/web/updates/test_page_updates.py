@@ -69,7 +69,9 @@ def test_a_good_version_takes_over_and_stays(site: Site, tmp_path: Path) -> None
         events = browser.value(EVENTS)
         shadow = next(e for e in events if "Shadow run of net 2.0.0" in e)
         assert "agreement 1.000 on 50 inputs" in shadow and "Power is not measured" in shadow
-        assert len(browser.value("[...document.querySelectorAll('#answers li')]")) == 3  # the new postprocessing
+        assert (
+            len(browser.value("[...document.querySelectorAll('#answers li')]")) == 3
+        )  # the new postprocessing
         reload(browser)
         assert browser.value(SERVING) == "net 2.0.0"
         browser.until(f"{STATE} === 'net 2.0.0 is the newest version.'")
