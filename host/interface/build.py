@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from arenite.host.build.prepare import Prepared
 from arenite.host.build.project import Project, generate_project
 from arenite.host.build.shrink import ShrinkReport, shrink
 from arenite.host.interface.model import Model, prepared_model
+from arenite.host.update.agent_cost import AgentCost, agent_cost, has_agent
 from arenite.profiles.boards import Board, all_boards, load_board
 
 
@@ -27,13 +28,15 @@ from arenite.profiles.boards import Board, all_boards, load_board
 class FitReport:
     """Whether one model fits boards. ``verdicts`` has one entry for each board.
 
-    ``shrink`` has suggested changes if they were requested and a board is too small, else it is None.
+    ``shrink`` has suggested changes if they were requested and a board is too small, else it is None. ``agents`` has
+    what the agent of a fleet adds, by the name of the board, if it was requested.
     """
 
     prepared: Prepared
     options: BuildOptions
     verdicts: tuple[FitVerdict, ...]
     shrink: ShrinkReport | None = None
+    agents: Mapping[str, AgentCost] = field(default_factory=dict)
 
     @property
     def fits(self) -> bool:
@@ -46,7 +49,12 @@ class FitReport:
             "schema": "arenite.fit/1",
             "model": {"path": str(self.prepared.path), "sha256": self.prepared.sha256},
             "stream_input": self.options.stream_input,
-            "boards": [verdict.to_json() for verdict in self.verdicts],
+            "boards": [
+                {**verdict.to_json(), "agent": self.agents[verdict.board.name].to_json()}
+                if verdict.board.name in self.agents
+                else verdict.to_json()
+                for verdict in self.verdicts
+            ],
             "passes": [report.to_json() for report in self.prepared.passes],
         }
         return record if self.shrink is None else {**record, "shrink": self.shrink.to_json()}
@@ -58,6 +66,7 @@ def fit(
     *,
     build: BuildOptions = DEFAULT_BUILD,
     suggest: bool = False,
+    agent: bool = False,
 ) -> FitReport:
     """Predict whether a model fits boards, its flash, its SRAM, and its time per inference. Nothing is built.
 
@@ -66,9 +75,11 @@ def fit(
         boards: the names of boards; None: all known boards that ``build.toolchain`` builds for.
         build: the options of the build.
         suggest: also look for recipes and smaller sizes of the model that would fit the boards that are too small.
+        agent: also predict what the agent of a fleet adds; by default on the boards whose firmware may have one.
 
     Raises:
         ProfileError: a board is unknown.
+        UsageError: ``agent`` is true, and there is no firmware with an agent for one of ``boards``.
         ModelError, UsageError: the model cannot be loaded, or cannot take its input row by row, or the toolchain does
             not build for a board.
     """
@@ -80,7 +91,9 @@ def fit(
     board_verdicts = tuple(verdicts(prepared, candidates, build))
     small = [verdict.board for verdict in board_verdicts if not verdict.fits]
     suggestions = shrink(prepared, small) if suggest and small else None
-    return FitReport(prepared, build, board_verdicts, suggestions)
+    wanted = [board for board in candidates if agent and (boards is not None or has_agent(board))]
+    agents = {board.name: agent_cost(prepared.model, board) for board in wanted}
+    return FitReport(prepared, build, board_verdicts, suggestions, agents)
 
 
 def chosen_boards(names: str | Sequence[str] | None) -> Sequence[Board]:

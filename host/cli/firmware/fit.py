@@ -52,6 +52,11 @@ from arenite.host.report.console import note, print_json, show, table
     ),
 )
 @click.option(
+    "--agent",
+    is_flag=True,
+    help="Also show what the agent of a fleet adds with `arenite update build --agent`.",
+)
+@click.option(
     "--app",
     "application",
     type=click.Path(path_type=Path),
@@ -73,6 +78,7 @@ def fit(
     names: tuple[str, ...],
     all_boards: bool,
     shrink: bool,
+    agent: bool,
     build: BuildOptions,
     application: Path | None,
     cascade: Path | None,
@@ -90,6 +96,11 @@ def fit(
     The exit code is 1 if a model does not fit a board named with --board, or if the sizes of a built project differ
     from its predictions.
     """
+    if agent and (application is not None or WASM_BOARD in names or any(path.is_dir() for path in images)):
+        raise UsageError(
+            "--agent predicts the program that `arenite update build` makes of a model.",
+            "Give the file of a model, and a board such as --board qemu_mps2_an386.",
+        )
     if application is not None:
         return show_app_fits(images, application, names, cascade, as_json)
     if cascade is not None:
@@ -110,7 +121,10 @@ def fit(
     with Stages() as stages:
         if shrink:
             stages("search for models that fit", 0, 0)
-        fits = [fit_model(image, list(names) or None, build=build, suggest=shrink) for image in images]
+        fits = [
+            fit_model(image, list(names) or None, build=build, suggest=shrink, agent=agent)
+            for image in images
+        ]
     if as_json:
         reports = [report.to_json() for report in fits]
         print_json(reports[0] if len(reports) == 1 else {"schema": "arenite.fit/1", "models": reports})
@@ -119,6 +133,11 @@ def fit(
             for text in report.prepared.notes:
                 note(text)
             show_fits(report.prepared, report.verdicts)
+            for name, cost in report.agents.items():
+                show(
+                    f"{name}: the agent of a fleet adds {cost.ram:,} bytes of RAM and ~{cost.flash:,} bytes of flash"
+                    " to a program with updates"
+                )
             show(*(report.shrink.sentences() if report.shrink else ()))
     return 1 if names and not all(report.fits for report in fits) else 0
 

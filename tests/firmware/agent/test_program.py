@@ -18,6 +18,8 @@ from arenite.host.bench.reference import Reference
 from arenite.host.build.prepare import prepare
 from arenite.host.emulator.flash_file import new_flash, start_updatable
 from arenite.host.fleet.observations import BINS, DriftReference, Observations, confidence_bin, input_bins
+from arenite.host.interface.build import fit
+from arenite.host.update.agent_cost import FLASH_BYTES, ram_bytes
 from arenite.host.update.agent_shape import agent_shape
 from arenite.host.update.device_link import DeviceLink
 from arenite.host.update.keys import generate_key, read_public_key
@@ -124,7 +126,19 @@ def test_the_shape_of_the_agent(model: Callable[[], Any], shape: tuple[int, bool
 
 
 @pytest.mark.slow
-def test_the_sizes_are_those_of_the_page() -> None:
+@pytest.mark.parametrize("board", ["qemu_microbit", "qemu_mps2_an386"])
+def test_the_predicted_ram_is_that_of_the_linked_program(tmp_path: Path, board: str) -> None:
+    """The prediction is that of `arenite fit --agent`, for the models whose outputs have other forms too."""
+    for make in (classifier, float_edges):
+        model = save(make(), tmp_path / "model.tflite")
+        predicted = fit(model, board, agent=True).agents[board].ram
+        assert predicted == sizes.agent_sizes(board, agent_shape(make())).ram
+    for shape in sizes.SHAPES:
+        assert ram_bytes(shape) == sizes.agent_sizes(board, shape).ram
+
+
+@pytest.mark.slow
+def test_the_sizes_are_those_of_the_page_and_of_the_prediction() -> None:
     version = subprocess.run(
         ["arm-none-eabi-gcc", "-dumpversion"], check=True, capture_output=True, text=True
     ).stdout.strip()
@@ -133,3 +147,4 @@ def test_the_sizes_are_those_of_the_page() -> None:
         pytest.skip(f"the figures are not those of arm-none-eabi-gcc {version}")
     for row in sizes.rows():
         assert row in page, row
+    assert sizes.flash_table() == FLASH_BYTES

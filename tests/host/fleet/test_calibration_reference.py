@@ -6,6 +6,7 @@ import json
 import shutil
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from arenite.host.fleet.gates import BoardFacts, check_gates, least_reference_sa
 from arenite.host.fleet.open_database import open_database
 from arenite.host.fleet.registry import ReleaseImage, add_release, parse_release_images
 from arenite.host.fleet.rollout_settings import RolloutSettings
+from tests.docs.schemas import problems
 from tests.firmware.agent.device import CLASSES, INPUT, Device
 from tests.host.cli.conftest import Arenite, arenite
 from tests.host.small_graphs import CLASSES as MODEL_CLASSES
@@ -51,6 +53,7 @@ def test_the_counts_are_those_of_the_device(tmp_path: Path, arenite: Arenite, ki
     done = arenite("fleet", "reference", model, "--inputs", data, "-o", tmp_path / "reference.json")
     assert "40 samples are few" in done.err and f"at least {2 * 179} samples" in done.err
     fields = json.loads((tmp_path / "reference.json").read_text())
+    assert problems(fields) == []
     device = Device(MODEL_CLASSES)
     runner = Reference(prepare(model, removes_channels=False).reference)
     for sample in x:
@@ -105,7 +108,8 @@ def test_a_model_without_classes_has_gates_for_its_inputs_only(tmp_path: Path) -
     assert reference_histograms(reference) == {"inputs.0": [1, 2]}
     with open_database(f"sqlite:{tmp_path / 'fleet.db'}").transaction() as transaction:
         add_release(transaction, 1, "me", "1.0", [ReleaseImage("a", "0" * 64, reference)])
-        for bad in ({"inputs": [], "classes": []}, {"inputs": [[]], "classes": [1]}):
+        malformed: list[dict[str, Any]] = [{"inputs": [], "classes": []}, {"inputs": [[]], "classes": [1]}]
+        for bad in malformed:
             with pytest.raises(UsageError, match="malformed"):
                 add_release(transaction, 1, "me", "2.0", [ReleaseImage("a", "0" * 64, bad)])
 

@@ -26,10 +26,13 @@ PAGE = (ROOT / "docs/fleet.md").read_text("utf-8")
 SECURITY_PAGE = (ROOT / "docs/fleet-security.md").read_text("utf-8")
 
 
+def blocks(language: str, page: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+
+
 def block(language: str, page: str = PAGE) -> str:
-    found = re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    assert len(found) == 1
-    return str(found[0])
+    (found,) = blocks(language, page)
+    return found
 
 
 def command(beginning: str) -> list[str]:
@@ -85,7 +88,7 @@ def test_the_page(
 @needs_broker
 def test_the_access_rules_keep_devices_apart(tmp_path: Path) -> None:
     port = free_port()
-    (tmp_path / "acl").write_text(block("text", SECURITY_PAGE))
+    (tmp_path / "acl").write_text(blocks("text", SECURITY_PAGE)[0])
     (tmp_path / "passwords").touch(mode=0o600)
     for user in ("@server", "pump-1", "pump-2"):
         subprocess.run(["mosquitto_passwd", "-b", tmp_path / "passwords", user, "secret"], check=True)
@@ -145,4 +148,7 @@ def test_the_access_rules_keep_devices_apart(tmp_path: Path) -> None:
 
 def test_the_page_has_the_rules_of_the_command(tmp_path: Path) -> None:
     assert main(["fleet", "broker", str(tmp_path), "--fleet", "plant"]) == 0
-    assert (tmp_path / "broker" / "acl").read_text() == block("text", SECURITY_PAGE)
+    rules, operator = blocks("text", SECURITY_PAGE)
+    assert (tmp_path / "broker" / "acl").read_text() == rules
+    assert main(["fleet", "broker", str(tmp_path), "--fleet", "plant", "--operator", "ann"]) == 0
+    assert operator in (tmp_path / "broker" / "acl").read_text()

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.errors import UsageError
+from arenite.files import replace_file
 from arenite.host.fleet.agent import Agent, AgentSettings, DeviceIdentity
 from arenite.host.fleet.event_store import EventStore
 from arenite.host.fleet.messages import (
@@ -30,6 +31,7 @@ from arenite.host.gateway import reported_window
 from arenite.host.gateway.device_observer import DeviceObserver, reset_cause
 from arenite.host.update.device_agent import read_agent_state
 from arenite.host.update.device_link import DeviceLink
+from tests.docs.schemas import problems
 from tests.firmware.agent.device import Device, DeviceLine
 from tests.host.fleet.simulated_installer import SimulatedInstaller
 
@@ -80,7 +82,7 @@ class Gateway:
                 raise Killed
             return result
 
-        replace, append = reported_window.replace_file, EventStore.append
+        replace, append = replace_file, EventStore.append
         with (
             patch.object(reported_window, "replace_file", lambda *a, **o: write(replace, *a, **o)),
             patch.object(EventStore, "append", lambda *a: write(append, *a)),
@@ -156,7 +158,9 @@ def expected(count: int) -> Counter[Any]:
     for n in range(1, count + 1):
         device.observe(bytes([n % 256]), 7 * n, bytes(k * n % 256 for k in range(5)))
     names = ((0, "latency"), (1, "classes"), (2, "confidence"), (16, "inputs.0"), (17, "inputs.1"))
-    result = Counter({(name, k): c for number, name in names for k, c in enumerate(device.counts(number))})
+    result: Counter[Any] = Counter()
+    for number, name in names:
+        result.update({(name, k): count for k, count in enumerate(device.counts(number))})
     result["inferences"] = count
     return +result
 
@@ -197,6 +201,7 @@ def test_each_inference_is_in_one_heartbeat(operations: list[str | int]) -> None
             gateway.kill_in = -1
             gateway.run(last)
         assert gateway.sums() == expected(gateway.inferences)
+        assert [problems(body) for body in gateway.bodies] == [[]] * len(gateway.bodies)
         assert {crashed for _, crashed in gateway.boots()} == {None}
         gateway.poll()
         assert gateway.device.ask(0, 1, {}).body["n"] == 0, "the window was not closed"

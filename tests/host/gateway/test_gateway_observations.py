@@ -108,7 +108,8 @@ def test_the_server_has_the_exact_counts(tmp_path: Path, port: int, arenite: Are
             infer()
             # The gateway has the port, so that nobody else may read it.
             with plant.gateway(f"pump-1={emulator.machine.port}"):
-                until(lambda n=rounds: cohort(plant.url, "1.0.0").totals["inferences"] == n * len(SEEDS))
+                count = rounds * len(SEEDS)
+                until(lambda: cohort(plant.url, "1.0.0").totals["inferences"] == count)  # noqa: B023
         total = cohort(plant.url, "1.0.0")
         assert total.counts("classes", CLASSES) == [2 * count for count in expected.classes]
         assert total.counts("confidence", BINS) == [2 * count for count in expected.confidence]

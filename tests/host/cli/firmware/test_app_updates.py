@@ -52,7 +52,7 @@ def test_mistakes_are_told_and_nothing_is_written(arenite: Arenite, tmp_path: Pa
     arenite(*app, *updates, "--project", "cmake").refused(2, "arenite build")
     arenite(*app, *updates, "--cascade", image).refused(2, "cascade")
     arenite(*app, *updates, "--sensor", "camera").refused(2, "camera", "microphone, imu or adc")
-    arenite("app", image, "-o", folder, "--board", "pico", *updates).refused(2, "pico", "[update]")
+    arenite("app", image, "-o", folder, "--board", "pico", *updates).refused(2, "pico", "emulated")
     head = AnomalyHead()
     sound_model(tmp_path / "ear.tflite", anomaly=head)
     arenite("app", tmp_path / "ear.tflite", "-o", folder, "--board", BOARD, *updates).refused(2, "anomaly")
