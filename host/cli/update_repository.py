@@ -46,7 +46,8 @@ def repository() -> None:
     """Publish models in a signed repository, from which `--updates` of `arenite camera` and `arenite web` takes them.
 
     The repository is a folder in the format of TUF (The Update Framework). Any server of static files can serve it.
-    docs/camera-updates.md describes it, and docs/web-updates.md the use with pages. Needs the extra `update`: pip install 'arenite[update]'.
+    docs/camera-updates.md describes it, and docs/web-updates.md the use with pages. Needs the extra `update`: pip
+    install 'arenite[update]'.
     """
 
 
@@ -76,9 +77,7 @@ def init(
 @repository.command()
 @_FOLDER
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option(
-    "--name", required=True, help="Name of the model, which `arenite camera --model` or the page has."
-)
+@click.option("--name", required=True, help="Name that the model has on the cameras or in the page.")
 @click.option("--version", required=True, help="Version of the model, such as 1.2.0.")
 @_key("targets", "Private key that signs models.")
 @_key("online", "Private key that renews the dates.")
@@ -108,7 +107,7 @@ def add(
 ) -> int:
     """Publish the file MODEL as the present version of a model in the repository DIR.
 
-    For pages that take updates (`arenite web --updates`), MODEL is the folder of a page that `arenite web --page` wrote.
+    For pages (`arenite web --updates`), MODEL is the folder of a page that `arenite web --page` wrote.
     """
     keys = RoleKeys(None, targets_key, online_key)
     target = add_model(

@@ -64,7 +64,7 @@ def test_files_have_their_types_and_the_policy_of_the_page(server: PageServer) -
 
 def test_the_repository_beside_the_page_is_served_as_it_is_now(tmp_path: Path) -> None:
     page, models = write_page(tmp_path / "page"), tmp_path / "models"
-    with pytest.raises(UsageError, match="looks for its repository at ../models"):
+    with pytest.raises(UsageError, match=r"looks for its repository at \.\./models"):
         served_repository(page, "../models")
     for folder in ("metadata", "targets/net"):
         (models / folder).mkdir(parents=True)

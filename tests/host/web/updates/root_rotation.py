@@ -11,8 +11,8 @@ from tests.host.web.updates.update_site import Site
 
 def rotate_roots(site: Site, counter: int | None = None) -> None:
     """Write the versions 2 and 3 of the root: new keys for all roles but the root, then a new key of the root. The new
-    keys are ``new-ROLE.pem`` in the folder of the site. With ``counter``, the model then has this counter, without a look
-    at the rules of the publisher's tool."""
+    keys are ``new-ROLE.pem`` in the folder of the site. With ``counter``, the model then has this counter, which the
+    publisher's tool does not permit."""
     from tuf.api.metadata import Metadata
 
     for name in ("root", "targets", "online"):

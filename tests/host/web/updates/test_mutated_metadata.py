@@ -30,7 +30,8 @@ FILES = ("2.root.json", "3.root.json", "timestamp.json", "3.snapshot.json", "3.t
 #: Values that take the place of parts of the metadata.
 VALUES: tuple[Any, ...] = (
     None, True, 0, -1, 1, 2, 3, 4, 99, 1.5, 1e300, 2**53, 2**64, "", "root", "timestamp", "2030-01-01T00:00:00Z",
-    "9999-99-99T99:99:99Z", "0" * 64, "0" * 128, "é", "\U0001f600", [], {}, [[]], {"__proto__": {}}, {"sha256": "0" * 64},
+    "9999-99-99T99:99:99Z", "0" * 64, "0" * 128, "é", "\U0001f600", [], {}, [[]],
+    {"__proto__": {}}, {"sha256": "0" * 64},
 )  # fmt: skip
 
 
@@ -90,7 +91,7 @@ def _changed(content: Any, rng: random.Random) -> Any:
 
 
 class _MutatingHandler(http.server.SimpleHTTPRequestHandler):
-    """Serves ``/SEED/metadata/FILE`` with one file of the metadata changed, as SEED says, and other paths as they are."""
+    """Serves ``/SEED/metadata/FILE`` with one file changed as SEED says, and other paths as they are."""
 
     protocol_version = "HTTP/1.1"  # keeps connections, which is faster
     site: ClassVar[Site]
@@ -131,9 +132,9 @@ def serving(site: Site) -> Iterator[str]:
             server.shutdown()
 
 
-#: Checks the repositories of the seeds, each with an empty memory. Returns how many were refused, how many gave the same
-#: content as the one without changes (another form of the same JSON, or a signature that does not count), and what else
-#: happened.
+#: Checks the repositories of the seeds, each with an empty memory. Returns how many were refused, how many gave the
+#: same content as the one without changes (another form of the same JSON, or a signature that does not
+#: count), and what else happened.
 CHECK = """
 (async (first, last) => {
   const { ModelRepository } = await import("./model_repository.js");
@@ -160,7 +161,8 @@ CHECK = """
     try {
       if (await find(seed) === wanted) found.same++; else found.others.push(`${seed}: accepted`);
     } catch (error) {
-      const inWords = ["Refused", "Unavailable"].includes(error.name) && /^([A-Z]|http).*[.)]$/s.test(error.message.trim());
+      const inWords = ["Refused", "Unavailable"].includes(error.name) &&
+        /^([A-Z]|http).*[.)]$/s.test(error.message.trim());
       if (inWords) found.refused++; else found.others.push(`${seed}: ${error.name} ${error.message}`);
     }
   };

@@ -1,4 +1,4 @@
-"""A page in Chromium takes signed versions of its model from a server of static files, and refuses or gives back others."""
+"""A page in Chromium takes signed versions of its model from a server of files, and refuses or returns others."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from arenite.host.update.keys import generate_key
 from arenite.host.update.repository.publisher import RoleKeys, init_repository
 from tests.browser import BROWSER, Browser
 from tests.host.web.page_parts import PROBLEM, STATUS
+from tests.host.web.updates.failing_module import write_failing_page
 from tests.host.web.updates.root_rotation import rotate_roots
 from tests.host.web.updates.update_site import (
     EVENTS,
@@ -29,6 +30,7 @@ from tests.host.web.updates.update_site import (
 
 pytest.importorskip("ziglang", reason="needs ziglang")
 pytest.importorskip("tuf", reason="needs tuf")
+pytest.importorskip("wasmtime", reason="needs wasmtime")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.browser,
@@ -151,6 +153,46 @@ def test_a_slow_version_gives_back_by_itself(site: Site, tmp_path: Path) -> None
         assert inputs == answers > 0
         check_now(browser)
         browser.until(f"{STATE}.startsWith('net 2.0.0 is not used: It takes ')")
+
+
+@pytest.mark.parametrize(
+    ("limit", "imports", "reason"),
+    [
+        # Three inferences warm a version up in the worker, and three in the page.
+        (2, "", "It failed in its trial: unreachable."),
+        (20, "", "It failed in its trial: unreachable."),
+        (
+            10**9,
+            '(import "env" "now" (func))',
+            "Its module imports env.now, and modules of Arenite import nothing.",
+        ),
+    ],
+)
+def test_a_version_that_fails_in_the_worker_is_refused(
+    limit: int, imports: str, reason: str, site: Site, tmp_path: Path
+) -> None:
+    site.set(min_agreement=0)
+    site.publish(write_failing_page(site.versions / "same", tmp_path / "failing", limit, imports), "2.0.0")
+    with site.opened(tmp_path / "profile") as browser:
+        start(browser)
+        browser.until(f"{STATE}.startsWith('net 2.0.0 was refused.')")
+        assert reason in browser.value(STATE) and browser.value(SERVING) == OWN
+        inputs, answers = stopped_counts(browser)
+        assert inputs == answers > 0
+
+
+def test_the_version_before_answers_the_same_input_if_the_new_one_fails(site: Site, tmp_path: Path) -> None:
+    site.set(min_agreement=0, shadow_inputs=0)
+    site.publish(write_failing_page(site.versions / "same", tmp_path / "failing", 30), "2.0.0")
+    with site.opened(tmp_path / "profile") as browser:
+        browser.until(f"{STATE}.startsWith('net 2.0.0 answers, on probation')")
+        start(browser)
+        browser.until(f"{STATE}.includes('because net 2.0.0 broke a limit: it failed: unreachable')")
+        assert browser.value(SERVING) == OWN and browser.value(PROBLEM) == ""
+        inputs, answers = stopped_counts(browser)
+        assert inputs == answers >= 27
+        check_now(browser)
+        browser.until(f"{STATE}.startsWith('net 2.0.0 is not used: It failed: unreachable')")
 
 
 def _changed(path: Path) -> None:
