@@ -9,15 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from arenite.firmware.update.golden import random_bytes
 from arenite.firmware.update.loader import build_loader
-from arenite.host.bench.reference import Reference
-from arenite.host.build.prepare import prepare
 from arenite.host.emulator.flash_file import new_flash, start_updatable
-from arenite.host.fleet.observations import BINS, DriftReference, Observations, confidence_bin, input_bins
 from arenite.host.interface.build import fit
 from arenite.host.update.agent_cost import FLASH_BYTES, ram_bytes
 from arenite.host.update.agent_shape import agent_shape
@@ -28,8 +23,8 @@ from arenite.host.update.update_build import UpdateOptions, build_update
 from arenite.profiles.boards import load_board
 from tests.firmware.agent import sizes
 from tests.firmware.agent.device import CLASSES, CONFIDENCE, INPUT, LATENCY
+from tests.firmware.agent.expected_observations import SEEDS, expected_observations
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, library_or_skip
-from tests.host.small_graphs import CLASSES as MODEL_CLASSES
 from tests.host.small_graphs import classifier, counter, float_edges, save, two_inputs
 from tests.host.update.slot_board import SlotBoard
 
@@ -42,20 +37,7 @@ pytestmark = [
 ]
 PAGE = Path(__file__).parents[3] / "docs" / "fleet.md"
 BOARDS = ("qemu_mps2_an386", "qemu_microbit")
-SEEDS = (*range(1, 13), 2**32 - 1)
 SOFTWARE, UNSUPPORTED = 4, 8
-
-
-def expected_observations(model: Path) -> Observations:
-    reference = Reference(prepare(model, removes_channels=False).reference)
-    result = Observations(DriftReference(((0,) * BINS, (0,) * BINS), (0,) * MODEL_CLASSES))
-    shape = (1, 12, 12, 3)
-    for seed in SEEDS:
-        x = np.frombuffer(random_bytes(seed, int(np.prod(shape))), np.int8).reshape(shape)
-        scores = reference.run([x])[0].ravel()
-        best = int(np.argmax(scores))
-        result.add(0, input_bins(x), best, confidence_bin(int(scores[best])))
-    return result
 
 
 def histogram(link: DeviceLink, number: int) -> list[int]:

@@ -2,59 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.docs.schemas import problems
-from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, library_or_skip
+from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL
 from tests.host.cli.conftest import Arenite
+from tests.host.cli.emulated_device import emulated, skip_without_tools
 from tests.host.small_graphs import classifier, save
 from tests.host.update.retrained_model import retrained
 
 pytestmark = [pytest.mark.qemu, pytest.mark.skipif(not HAS_IMGTOOL, reason=NO_IMGTOOL)]
 BOARD = "qemu_mps2_an386"
-
-
-def skip_without_tools(algorithm: str) -> None:
-    for tool in ("arm-none-eabi-gcc", "qemu-system-arm"):
-        if shutil.which(tool) is None:
-            pytest.skip(f"{tool} is not installed")
-    library_or_skip(algorithm)
-
-
-@contextmanager
-def emulated(*arguments: object) -> Iterator[dict[str, Any]]:
-    """Run `arenite update emulate`, yield the object that it prints, and stop it as a service manager does."""
-    command = [
-        sys.executable,
-        "-m",
-        "arenite.host.cli.main",
-        "update",
-        "emulate",
-        *map(str, arguments),
-        "--json",
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        text = ""
-        while not text.endswith("}\n"):
-            line = process.stdout.readline()
-            assert line, f"the command ended with {process.wait()}"
-            text += line
-        try:
-            yield json.loads(text)
-        finally:
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(60) == 0
 
 
 @pytest.mark.slow

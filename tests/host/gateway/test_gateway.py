@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from arenite.firmware.update.layout import update_layout
 from arenite.firmware.update.loader import build_loader
-from arenite.host.cli.main import main
 from arenite.host.emulator.flash_file import new_flash, start_updatable
 from arenite.host.update.keys import generate_key, read_public_key
 from arenite.host.update.signed_image import ImageProperties, sign_image
@@ -26,8 +18,9 @@ from arenite.profiles.boards import load_board
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, library_or_skip
 from tests.firmware.update.update_board import DeviceProcess, make_model
 from tests.host.cli.conftest import Arenite, arenite
-from tests.host.fleet.broker_helpers import WAIT_S, needs_broker, until
+from tests.host.fleet.broker_helpers import needs_broker, until
 from tests.host.fleet.conftest import port
+from tests.host.gateway.plant import Plant
 from tests.host.small_graphs import classifier, save
 from tests.host.update.retrained_model import retrained
 from tests.host.update.slot_board import SlotBoard
@@ -35,69 +28,6 @@ from tests.host.update.slot_board import SlotBoard
 pytest.importorskip("reedsolo", reason="needs reedsolo: pip install 'arenite[update]'")
 pytestmark = [needs_broker, pytest.mark.skipif(not HAS_IMGTOOL, reason=NO_IMGTOOL)]
 __all__ = ["arenite", "port"]
-
-
-@contextmanager
-def program(log: Path, *arguments: str) -> Iterator[None]:
-    with log.open("wb") as stream:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "arenite.host.cli.main", *arguments], stdout=stream, stderr=stream
-        )
-    try:
-        yield
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(WAIT_S) == 0
-    finally:
-        process.kill()
-        process.wait()
-        print(log.read_text())
-
-
-class Plant:
-    """A fleet with a server, and a gateway to its devices, which have the board ``board``."""
-
-    def __init__(self, folder: Path, port: int, arenite: Arenite, board: str) -> None:
-        self._folder, self._arenite, self._board = folder, arenite, board
-        self.url, self._broker = f"sqlite:{folder / 'fleet.db'}", f"127.0.0.1:{port}"
-        self.log = folder / "gateway.log"
-        (folder / "images").mkdir(exist_ok=True)
-
-    def fleet(self, *words: str) -> Any:
-        return self._arenite("fleet", *words, "--database", self.url, "--json").json
-
-    def roll_out(self, number: int, release: str, image: bytes | None) -> Any:
-        """Roll a release out. Return what became of the rollout."""
-        self.add(release, image)
-        settings = ["--set=soak_s=1", "--set=min_inferences=0", "--set=min_heartbeats=1"]
-        self.fleet("rollout", "start", release, *settings)
-        show = ("rollout", "show", str(number))
-        until(lambda: self.fleet(*show)["state"] not in ("running", "rolling_back"))
-        return self.fleet(*show)
-
-    def add(self, release: str, image: bytes | None, **fields: str) -> None:
-        """Add a release. ``fields`` are further ones of its image."""
-        data = image or b"nobody has it"
-        if image is not None:
-            (self._folder / "images" / f"{release}.bin").write_bytes(image)
-        entry = {"board": self._board, "image": hashlib.sha256(data).hexdigest(), **fields}
-        file = self._folder / f"{release}.json"
-        file.write_text(json.dumps({"schema": "arenite.release/1", "release": release, "images": [entry]}))
-        assert main(["fleet", "rollout", "add", str(file), "--database", self.url]) == 0
-
-    @contextmanager
-    def server(self) -> Iterator[None]:
-        log = self._folder / "server.log"
-        words = ("fleet", "serve", "--database", self.url, "--broker", self._broker, "--fleet", "plant")
-        with program(log, *words):
-            until(lambda: b"Serving" in log.read_bytes())
-            yield
-
-    @contextmanager
-    def gateway(self, *devices: str) -> Iterator[None]:
-        words = ("gateway", "--broker", self._broker, "--fleet", "plant", "--heartbeat", "1")
-        paths = ("--images", str(self._folder / "images"), "--state", str(self._folder / "state"))
-        with program(self.log, *words, *paths, *(f"--device={device}" for device in devices)):
-            yield
 
 
 def test_rollouts_reach_a_device(tmp_path: Path, port: int, arenite: Arenite) -> None:

@@ -23,12 +23,12 @@ from arenite.host.update.smp_message import GROUP_OS, WRITE
 from arenite.host.update.update_build import UpdateImages, UpdateOptions, build_update
 from arenite.input_files import parse_json
 from arenite.profiles.boards import load_board
-from tests.firmware.agent.test_program import SEEDS, expected_observations
+from tests.firmware.agent.expected_observations import SEEDS, expected_observations
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, library_or_skip
 from tests.host.cli.conftest import Arenite, arenite
 from tests.host.fleet.broker_helpers import needs_broker, until
 from tests.host.fleet.conftest import port
-from tests.host.gateway.test_gateway import Plant
+from tests.host.gateway.plant import Plant
 from tests.host.small_graphs import CLASSES, classifier, save
 from tests.host.update.retrained_model import retrained
 from tests.host.update.slot_board import SlotBoard

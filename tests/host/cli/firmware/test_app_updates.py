@@ -17,7 +17,7 @@ from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL
 from tests.host.app.motion_models import WINDOW, motion_model, motions
 from tests.host.app.sound_models import sound_model
 from tests.host.cli.conftest import Arenite
-from tests.host.cli.test_update_device import emulated, skip_without_tools
+from tests.host.cli.emulated_device import emulated, skip_without_tools
 from tests.host.update.slot_board import SlotBoard
 
 pytest.importorskip("cryptography", reason="needs cryptography: pip install 'arenite[update]'")
