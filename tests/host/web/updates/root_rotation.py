@@ -1,5 +1,7 @@
 """Exchange the keys of a repository with the library tuf, as a publisher would."""
 
+# tuf.api.metadata is the public interface of tuf, but pyright takes its names for private ones.
+# pyright: reportPrivateImportUsage=false
 from __future__ import annotations
 
 from typing import Any
