@@ -12,8 +12,9 @@ import pytest
 
 from arenite.host.update.keys import generate_key
 from arenite.host.update.repository.publisher import RoleKeys, init_repository
+from tests.axe import axe_script, barriers
 from tests.browser import BROWSER, Browser
-from tests.host.web.page_parts import PROBLEM, STATUS
+from tests.host.web.page_parts import COUNT, PROBLEM, STATUS
 from tests.host.web.updates.failing_module import write_failing_page
 from tests.host.web.updates.root_rotation import rotate_roots
 from tests.host.web.updates.update_site import (
@@ -177,6 +178,7 @@ def test_a_version_that_fails_in_the_worker_is_refused(
         start(browser)
         browser.until(f"{STATE}.startsWith('net 2.0.0 was refused.')")
         assert reason in browser.value(STATE) and browser.value(SERVING) == OWN
+        browser.until(f"{COUNT} >= 5")  # the page goes on
         inputs, answers = stopped_counts(browser)
         assert inputs == answers > 0
 
@@ -262,6 +264,15 @@ def test_an_attack_is_told_and_the_page_goes_on(
         site.publish("same", "2.0.1")
         check_now(browser)
         browser.until(f"{STATE}.startsWith('Shadow run of net 2.0.1')")
+
+
+def test_the_section_has_no_barriers(site: Site, tmp_path: Path) -> None:
+    site.publish("larger", "2.0.0")
+    with site.opened(tmp_path / "profile") as browser:
+        browser.until(f"{STATE}.startsWith('net 2.0.0 was refused.')")
+        for dark in (False, True):
+            browser.size(400, 800, dark=dark, phone=True)
+            assert barriers(browser, axe_script()) == []
 
 
 def test_old_metadata_is_refused(site: Site, tmp_path: Path) -> None:
