@@ -117,7 +117,7 @@ def test_the_server_has_the_exact_counts(tmp_path: Path, port: int, arenite: Are
             assert total.counts(f"inputs.{k}", BINS) == [2 * count for count in expected.inputs[k]]
         assert sum(total.histograms["latency"].values()) == 2 * len(SEEDS)
         assert [body["reset_cause"] for body in boots(plant.url)] == ["unknown"] * 2
-        DeviceLink(lambda: transport).request(WRITE, GROUP_OS, RESET)
+        DeviceLink(lambda: transport, use_code=False).request(WRITE, GROUP_OS, RESET)
         device.read_until("self-test 3 samples passed")
         with plant.gateway(f"pump-1={emulator.machine.port}"):
             until(lambda: len(boots(plant.url)) == 4)  # of the gateway and of the device
@@ -154,6 +154,7 @@ def test_a_release_that_drifts_is_put_back(tmp_path: Path, port: int, arenite: A
             until(is_back)
             assert "drift.inputs" in plant.fleet("rollout", "show", "1")["reason"]
             until(lambda: plant.fleet("status")["releases"] == {"1.0.1": 1})
+            until(lambda: len(boots(plant.url)) == 3)  # of the gateway, and after both installations
         causes = [body["reset_cause"] for body in boots(plant.url)]
         assert causes[1:] == ["update", "update"]
         assert cohort(plant.url, "1.0.2").totals["inferences"] >= 30
