@@ -96,8 +96,11 @@ def options_of(updates: AppUpdates | None) -> str:
 def show_update_steps(board: Board, directory: Path, updates: AppUpdates) -> None:
     """Print the commands that run an application with updates, and that update it."""
     images = " ".join(f"{directory}/{name}" for name in (FIRMWARE, MODEL))
+    public_key = updates.key.with_suffix(".public.pem")  # as `arenite update keygen` names it
+    key = public_key if public_key.is_file() else updates.key
     show(
-        f"Then: arenite update emulate flash.bin --board {board.name} --key {updates.key} --new {images}",
+        f"Then: arenite update emulate flash.bin --board {board.name} --key {key} --new {images}"
+        f" --app {directory} --play RECORDING",
         f"Update the model alone: arenite update push {directory}/{MODEL} PORT",
     )
 

@@ -259,6 +259,12 @@ def _check_follows(before: ModelTarget, target: ModelTarget) -> None:
         raise UsageError(
             f"The repository has {before.name} {before.version} already.", "Give another version."
         )
+    # A page takes only modules for pages, and a camera everything else, so clients of the old kind would be left alone.
+    if (target.kind == "web") != (before.kind == "web"):
+        raise UsageError(
+            f"{before.name} {before.version} has the kind '{before.kind}', and {target.version} would have '{target.kind}'.",
+            "Give models of pages and models of cameras different names.",
+        )
     if target.counter <= before.counter:
         raise UsageError(
             f"The counter {target.counter} is not higher than that of {before.name} {before.version}, "

@@ -53,8 +53,9 @@ def test_the_modules_are_those_of_the_present_version(publisher: Publisher, tmp_
     # The client of cameras finds it, and knows that it is of another kind.
     target = client(publisher, tmp_path / "cache").find("detector")
     assert target is not None and target.kind == "web" and target.version == "2.0.0"
-    publisher.add(write_model(tmp_path / "model.tflite"), "3.0.0")
-    assert set(targets(publisher, 4)) == {"detector"}
+    with pytest.raises(UsageError, match="has the kind 'web', and 3.0.0 would have 'tflite'"):
+        publisher.add(write_model(tmp_path / "model.tflite"), "3.0.0")
+    assert not (publisher.folder / "metadata" / "4.targets.json").exists()
 
 
 def test_a_folder_that_is_no_page_is_refused(publisher: Publisher, tmp_path: Path) -> None:
