@@ -30,6 +30,7 @@ def versions(arenite: Arenite, port: str) -> list[str]:
     return [image["version"] for image in status["images"] if image["slot"] == 0]
 
 
+@pytest.mark.slow
 def test_firmware_and_model_of_a_release_change_together(tmp_path: Path, port: int, arenite: Arenite) -> None:
     plant = Plant(tmp_path, port, arenite, "qemu_microbit")
     folder = tmp_path / "device"
