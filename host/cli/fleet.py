@@ -176,7 +176,7 @@ def add(file: Path, url: str) -> int:
     database = existing_database(url)
     with database.transaction() as transaction:
         add_release(transaction, SystemClock().now_ms(), user_name(), release, images)
-    show(f"release {release}: {len(images)} images")
+    show(f"release {release}: {sum(2 if image.firmware else 1 for image in images)} images")
     return 0
 
 

@@ -11,8 +11,10 @@ import click
 from arenite.errors import UsageError
 from arenite.host.cli.ending_signals import ending_signals
 from arenite.host.cli.fleet_options import broker_option
+from arenite.host.cli.port_argument import find_port_path
 from arenite.host.fleet.topics import check_name
 from arenite.host.gateway.serial_device import GatewaySettings, SerialDevice
+from arenite.host.link.ports import SERIAL_PREFIX
 from arenite.host.mqtt.broker_address import parse_broker_address
 from arenite.host.report.console import note
 
@@ -26,7 +28,8 @@ from arenite.host.report.console import note
     multiple=True,
     required=True,
     metavar="NAME=PORT",
-    help="Name and serial port of a device, such as pump-1=/dev/ttyACM0. Repeat the option for further devices.",
+    help="Name and serial port of a device, such as pump-1=/dev/ttyACM0. PORT is a path, usb:SERIAL for the USB device"
+    " with this serial number, or auto for the only USB serial port. Repeat the option for further devices.",
 )
 @click.option(
     "--images",
@@ -84,7 +87,8 @@ def gateway(
 
         def serve(name: str, port: str) -> None:
             try:
-                SerialDevice(name, port, replace(settings, broker=addresses[name]), note).run(stop)
+                own = replace(settings, broker=addresses[name])
+                SerialDevice(name, port, own, note, lambda text: find_port_path(text, None)).run(stop)
             except Exception as error:  # the main thread raises it
                 problems.append(error)
                 stop.set()
@@ -105,8 +109,11 @@ def _ports(devices: tuple[str, ...]) -> dict[str, str]:
     ports: dict[str, str] = {}
     for text in devices:
         name, separator, port = text.partition("=")
-        if not separator or not port:
-            raise UsageError(f"'{text}' is not NAME=PORT.", "Write --device pump-1=/dev/ttyACM0.")
+        if not separator or not port or port == SERIAL_PREFIX or "://" in port:
+            raise UsageError(
+                f"'{text}' is not NAME=PORT.",
+                "Write --device pump-1=/dev/ttyACM0, pump-1=usb:SERIAL, or pump-1=auto for the only USB serial port.",
+            )
         if check_name("device", name) in ports or port in ports.values():
             raise UsageError(f"'{text}' repeats a device or a port.", "Give each device a name and a port.")
         ports[name] = port

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from arenite.errors import UsageError
 from arenite.files import replace_file
-from arenite.host.fleet.messages import DesiredRelease
+from arenite.host.fleet.messages import DesiredRelease, desired_fields
 from arenite.input_files import parse_json, read_text
 from arenite.locks import lock_now
 
@@ -39,7 +39,10 @@ class AgentState:
 
     def save(self, path: Path, *, is_durable: bool) -> None:
         """Raises ``OSError``."""
-        replace_file(path, json.dumps(asdict(self)).encode(), durable=is_durable, private=True)
+        fields = asdict(self) | {
+            "installing": None if self.installing is None else desired_fields(self.installing)
+        }
+        replace_file(path, json.dumps(fields).encode(), durable=is_durable, private=True)
 
 
 def load_state(path: Path) -> AgentState:

@@ -145,11 +145,11 @@ def _lock_device(transaction: Transaction, now_ms: int, name: str) -> _Device:
     register_device(transaction, now_ms, name, DEFAULT_GROUP, seen_ms=now_ms)
     row = transaction.query(
         "SELECT board, core, group_name, release, firmware, model, abi, reset_cause, generation,"
-        " desired_generation, desired_release, desired_image FROM devices WHERE device = ?"
-        + transaction.row_lock,
+        " desired_generation, desired_release, desired_image, desired_firmware, desired_model FROM devices"
+        " WHERE device = ?" + transaction.row_lock,
         (name,),
     )[0]
-    desired = DesiredRelease(row[9], row[10], row[11]) if row[9] else None
+    desired = DesiredRelease(*row[9:]) if row[9] else None
     board, core, group, release, firmware, model, abi, reset_cause, generation = row[:9]
     return _Device(name, board, core, group, release, firmware, model, abi, reset_cause, generation, desired)
 

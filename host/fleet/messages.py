@@ -52,11 +52,22 @@ class EventBatch:
 
 @dataclass(frozen=True, slots=True)
 class DesiredRelease:
-    """The release that a device should run. A device obeys only a ``generation`` above the last one that it knows."""
+    """The release that a device should run. A device obeys only a ``generation`` above the last one that it knows.
+
+    Hashes are SHA-256 hashes in hexadecimal digits. If the release has a firmware and a model for the device, these two
+    are set, and ``image`` is for agents that know only one image (see ``pair_hash``).
+    """
 
     generation: int
     release: str
-    image: str  # SHA-256 hash of the image, in hexadecimal digits
+    image: str
+    firmware: str = ""
+    model: str = ""
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """The hashes of the images that the device should run: one, or a firmware and a model."""
+        return (self.firmware, self.model) if self.firmware else (self.image,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +120,7 @@ def encode_acknowledgement(acknowledgement: Acknowledgement) -> bytes:
         ACKNOWLEDGED,
         epoch=acknowledgement.epoch,
         sequence=acknowledgement.sequence,
-        desired=None if desired is None else _desired_fields(desired),
+        desired=None if desired is None else desired_fields(desired),
     )
 
 
@@ -125,7 +136,7 @@ def decode_acknowledgement(payload: bytes) -> Acknowledgement:
 
 
 def encode_desired(desired: DesiredRelease) -> bytes:
-    return _encode(DESIRED, **_desired_fields(desired))
+    return _encode(DESIRED, **desired_fields(desired))
 
 
 def decode_desired(payload: bytes) -> DesiredRelease:
@@ -145,14 +156,20 @@ def decode_status(payload: bytes) -> Status:
     return Status(_integer(message, "epoch", 1), message["online"])
 
 
-def _desired_fields(desired: DesiredRelease) -> dict[str, Any]:
-    return {"generation": desired.generation, "release": desired.release, "image": desired.image}
+def desired_fields(desired: DesiredRelease) -> dict[str, Any]:
+    """Return a desired release as the fields of a JSON object. Those of a pair are there only if it has one."""
+    fields = {"generation": desired.generation, "release": desired.release, "image": desired.image}
+    return {**fields, "firmware": desired.firmware, "model": desired.model} if desired.firmware else fields
 
 
 def _desired(fields: Any) -> DesiredRelease:
     if not isinstance(fields, dict):
         raise MessageError("'desired' must be an object")
-    return DesiredRelease(_integer(fields, "generation", 1), _text(fields, "release"), _text(fields, "image"))
+    pair = ("firmware", "model") if "firmware" in fields or "model" in fields else ()
+    return DesiredRelease(
+        _integer(fields, "generation", 1),
+        *(_text(fields, name) for name in ("release", "image", *pair)),
+    )
 
 
 def _encode(schema: str, **fields: Any) -> bytes:

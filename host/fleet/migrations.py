@@ -69,6 +69,16 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             serial TEXT PRIMARY KEY, device TEXT NOT NULL, expires_ms BIGINT NOT NULL, revoked_ms BIGINT NOT NULL)""",
         "CREATE INDEX certificates_of_device ON certificates (device)",
     ),
+    # Releases with a firmware and a model for a board. Both texts are empty if there is one image.
+    tuple(
+        f"ALTER TABLE {table} ADD COLUMN {prefix}{kind} TEXT NOT NULL DEFAULT ''"
+        for table, prefix in (
+            ("release_images", ""),
+            ("devices", "desired_"),
+            ("rollout_devices", "previous_"),
+        )
+        for kind in ("firmware", "model")
+    ),
 )
 
 

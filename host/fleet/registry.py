@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +24,20 @@ UNKNOWN_BOARD = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class ReleaseImage:
-    """The image of a release for one board: its SHA-256 hash, and the histograms of the calibration data, or None."""
+    """What a release has for one board: the SHA-256 hash of an image, or those of a firmware and a model, which change
+    together; and the histograms of the calibration data, or None. ``image`` of a pair is ``pair_hash``."""
 
     board: str
     image: str
     reference: dict[str, Any] | None = None
+    firmware: str = ""
+    model: str = ""
+
+
+def pair_hash(firmware: str, model: str) -> str:
+    """Return what ``image`` tells agents that know only one image: a hash that no image has. They refuse the release,
+    instead of installing a half of it."""
+    return hashlib.sha256(f"{firmware} {model}".encode()).hexdigest()
 
 
 def claim_fleet(transaction: Transaction, name: str) -> None:
@@ -67,21 +77,21 @@ def add_release(
     check_name("release", release)
     if not images:
         raise UsageError(f"The release {release} has no image.", "Give the image of each board.")
-    rows = {image.board: (image.image, json.dumps(image.reference, sort_keys=True)) for image in images}
+    rows = {i.board: (i.image, json.dumps(i.reference, sort_keys=True), i.firmware, i.model) for i in images}
     if len(rows) < len(images):
-        raise UsageError(f"The release {release} has two images for one board.", "Give each board once.")
+        raise UsageError(
+            f"The release {release} has two entries for one board.",
+            "Give each board once. Two images that change together are 'firmware' and 'model' of one entry.",
+        )
     for image in images:
         check_name("board", image.board)
-        if len(image.image) != 64 or not set(image.image) <= set("0123456789abcdef"):
-            raise UsageError(
-                f"The image of {image.board} is '{image.image[:70]}', expected its SHA-256 hash.",
-                "Give 64 hexadecimal digits in lower case, as sha256sum prints them.",
-            )
+        _check_hashes(image)
         _check_reference(image)
     stored = {
-        board: (image, reference)
-        for board, image, reference in transaction.query(
-            "SELECT board, image, reference FROM release_images WHERE release = ?", (release,)
+        board: tuple(columns)
+        for board, *columns in transaction.query(
+            "SELECT board, image, reference, firmware, model FROM release_images WHERE release = ?",
+            (release,),
         )
     }
     if stored == rows:
@@ -92,7 +102,7 @@ def add_release(
         )
     transaction.execute("INSERT INTO releases (release, created_ms) VALUES (?, ?)", (release, now_ms))
     transaction.execute_many(
-        "INSERT INTO release_images (release, board, image, reference) VALUES (?, ?, ?, ?)",
+        "INSERT INTO release_images (release, board, image, reference, firmware, model) VALUES (?, ?, ?, ?, ?, ?)",
         [(release, board, *columns) for board, columns in rows.items()],
     )
     write_audit(transaction, now_ms, actor, NO_ROLLOUT, "add_release", release=release, boards=sorted(rows))
@@ -143,8 +153,16 @@ def parse_release_images(value: Any, path: Path) -> tuple[str, list[ReleaseImage
         raise UsageError(f"{path} has no list 'images'.", hint)
     result = []
     for k, image in enumerate(images):
-        if not isinstance(image, dict) or not all(isinstance(image.get(n), str) for n in ("board", "image")):
-            raise UsageError(f"{path}: image {k} has no texts 'board' and 'image'.", hint)
+        kinds = [name for name in ("image", "firmware", "model") if isinstance(image, dict) and name in image]
+        if (
+            kinds not in (["image"], ["firmware", "model"])
+            or not isinstance(image.get("board"), str)
+            or not all(isinstance(image[name], str) for name in kinds)
+        ):
+            raise UsageError(
+                f"{path}: image {k} needs the texts 'board' and 'image', or 'board', 'firmware' and 'model'.",
+                hint,
+            )
         reference = image.get("reference")
         if isinstance(reference, str):
             reference = read_reference(path.parent / reference)
@@ -152,8 +170,25 @@ def parse_release_images(value: Any, path: Path) -> tuple[str, list[ReleaseImage
             raise UsageError(
                 f"{path}: the 'reference' of image {k} is neither an object nor the name of a file.", hint
             )
-        result.append(ReleaseImage(image["board"], image["image"], reference))
+        pair = tuple(image[name] for name in kinds if name != "image")
+        result.append(ReleaseImage(image["board"], image.get("image") or pair_hash(*pair), reference, *pair))
     return release, result
+
+
+def _check_hashes(image: ReleaseImage) -> None:
+    names = ("firmware", "model") if image.firmware or image.model else ("image",)
+    for name in names:
+        text = getattr(image, name)
+        if len(text) != 64 or not set(text) <= set("0123456789abcdef"):
+            raise UsageError(
+                f"The {name} of {image.board} is '{text[:70]}', expected its SHA-256 hash.",
+                "Give 64 hexadecimal digits in lower case, as sha256sum prints them.",
+            )
+    if len(names) == 2 and image.firmware == image.model:
+        raise UsageError(
+            f"The firmware and the model of {image.board} have the same hash.",
+            "Give the hash of each. A release of one image has 'image' instead.",
+        )
 
 
 def _check_reference(image: ReleaseImage) -> None:

@@ -173,12 +173,13 @@ def roll_back(
     """Give every device that the rollout chose its previous release."""
     pushes = []
     devices = transaction.query(
-        "SELECT device, previous_release, previous_image FROM rollout_devices WHERE rollout = ?"
+        "SELECT device, previous_release, previous_image, previous_firmware, previous_model FROM rollout_devices"
+        " WHERE rollout = ?"
         " AND (state = 'chosen' OR state = 'installed' OR state = 'failed') ORDER BY device",
         (rollout.id,),
     )
-    for device, release, image in devices:
-        desired = set_desired(transaction, device, release, image)
+    for device, release, *images in devices:
+        desired = set_desired(transaction, device, release, *images)
         transaction.execute(
             "UPDATE rollout_devices SET state = 'returning', generation = ? WHERE rollout = ? AND device = ?",
             (desired.generation, rollout.id, device),
@@ -188,16 +189,19 @@ def roll_back(
     return pushes
 
 
-def set_desired(transaction: Transaction, device: str, release: str, image: str) -> DesiredRelease:
-    """Give a device a release, under a new generation."""
+def set_desired(
+    transaction: Transaction, device: str, release: str, image: str, firmware: str, model: str
+) -> DesiredRelease:
+    """Give a device a release, under a new generation. The hashes are those of ``DesiredRelease``."""
     # A database that was restored from a copy may know an older generation than the device.
     generation: int = transaction.value(
-        "UPDATE devices SET desired_release = ?, desired_image = ?, desired_generation ="
+        "UPDATE devices SET desired_release = ?, desired_image = ?, desired_firmware = ?, desired_model = ?,"
+        " desired_generation ="
         " CASE WHEN generation > desired_generation THEN generation ELSE desired_generation END + 1"
         " WHERE device = ? RETURNING desired_generation",
-        (release, image, device),
+        (release, image, firmware, model, device),
     )
-    return DesiredRelease(generation, release, image)
+    return DesiredRelease(generation, release, image, firmware, model)
 
 
 def _rollout(row: tuple[Any, ...]) -> Rollout:

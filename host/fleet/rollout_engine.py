@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from arenite.host.fleet.audit import write_audit
 from arenite.host.fleet.clock import Clock
@@ -82,7 +83,7 @@ def _choose_devices(transaction: Transaction, now_ms: int, rollout: Rollout) -> 
     devices."""
     settings = rollout.settings
     candidates = transaction.query(
-        "SELECT d.device, d.board, d.seen_ms, d.release, d.firmware, d.desired_generation, i.image"
+        "SELECT d.device, d.board, d.seen_ms, d.release, d.firmware, d.model, i.image, i.firmware, i.model"
         " FROM devices d, release_images i WHERE i.release = ? AND i.board = d.board AND d.group_name = ?"
         " AND d.release <> '' AND d.release <> ? AND d.firmware <> ''"
         " AND NOT EXISTS (SELECT 1 FROM rollout_devices c WHERE c.device = d.device AND c.rollout = ?)"
@@ -121,26 +122,20 @@ def _choose_devices(transaction: Transaction, now_ms: int, rollout: Rollout) -> 
 
 
 def _give(
-    transaction: Transaction, now_ms: int, rollout: Rollout, row: Sequence[object], seen_after: int
+    transaction: Transaction, now_ms: int, rollout: Rollout, row: Sequence[Any], seen_after: int
 ) -> Push:
     """Give a device the new release, and remember its previous one."""
-    device, board, seen_ms, release, firmware, _, image = row
-    assert isinstance(device, str) and isinstance(image, str) and isinstance(seen_ms, int)
-    known = transaction.query_one(
-        "SELECT image FROM release_images WHERE release = ? AND board = ?", (release, board)
-    )
-    # A device that was shipped with a release that the registry does not know still has the firmware in its other
-    # slot.
-    previous_image = firmware if known is None else known[0]
+    device, board, seen_ms, release, firmware, model, *images = row
+    previous = _previous_images(transaction, release, board, (firmware, model), is_pair=bool(images[1]))
     # A device that is still returning from an earlier rollout goes to the new release instead.
     transaction.execute(
         "UPDATE rollout_devices SET state = 'returned' WHERE device = ? AND state = 'returning'", (device,)
     )
-    desired = set_desired(transaction, device, rollout.release, image)
+    desired = set_desired(transaction, device, rollout.release, *images)
     transaction.execute(
         "INSERT INTO rollout_devices (rollout, device, board, wave, state, was_seen, chosen_ms, generation,"
-        " previous_release, previous_image, golden_failures, reason)"
-        " VALUES (?, ?, ?, ?, 'chosen', ?, ?, ?, ?, ?, 0, '')",
+        " previous_release, previous_image, previous_firmware, previous_model, golden_failures, reason)"
+        " VALUES (?, ?, ?, ?, 'chosen', ?, ?, ?, ?, ?, ?, ?, 0, '')",
         (
             rollout.id,
             device,
@@ -150,10 +145,27 @@ def _give(
             now_ms,
             desired.generation,
             release,
-            previous_image,
+            *previous,
         ),
     )
     return device, desired
+
+
+def _previous_images(
+    transaction: Transaction, release: str, board: str, running: tuple[str, str], *, is_pair: bool
+) -> tuple[str, str, str]:
+    """Return the hashes ``image``, ``firmware`` and ``model`` with which a device returns to ``release``. ``running``:
+    what it reports of its firmware and its model. ``is_pair``: both change with the new release."""
+    known = transaction.query_one(
+        "SELECT image, firmware, model FROM release_images WHERE release = ? AND board = ?", (release, board)
+    )
+    if known is not None and (known[1] or not is_pair):
+        return tuple(known)
+    # The registry does not know what the release that the device was shipped with has, or knows one image of two. The
+    # device reports both. Devices of one program report the same hash twice.
+    firmware, model = running
+    pair = running if model and model != firmware else ("", "")
+    return (firmware if known is None else known[0], *pair)
 
 
 def _judge_wave(

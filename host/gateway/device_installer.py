@@ -7,16 +7,16 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from arenite.errors import DeviceError
+from arenite.errors import DeviceError, UsageError
 from arenite.files import replace_file
 from arenite.host.fleet.installer import GoldenResult, InstallResult, RunningRelease
 from arenite.host.fleet.messages import DesiredRelease
 from arenite.host.fleet.observations import DriftReference
 from arenite.host.fleet.topics import is_name
 from arenite.host.gateway.image_folder import find_image
-from arenite.host.update.device_info import Device, Slot
+from arenite.host.update.device_info import Device, Slot, read_slots
 from arenite.host.update.device_link import DeviceLink
-from arenite.host.update.push import PushResult, UpdateRefusedError, push
+from arenite.host.update.push import PushResult, UpdateRefusedError, push, roll_back, settle
 from arenite.input_files import parse_json, read_text
 
 #: A device that answers but fails so often to take an image has refused it.
@@ -67,18 +67,9 @@ class DeviceInstaller:
             wish = self._wish
         if wish is None:
             return
-        image = find_image(self._images, wish.image) if self._images is not None else None
-        if image is None:
-            where = (
-                f"{self._images} has no image" if self._images is not None else "the gateway has no --images"
-            )
-            self._finish(
-                InstallResult("refused", f"No image for the release: {where} with SHA-256 {wish.image}.")
-            )
-            return
         try:
-            pushed = push(link, [image], progress)
-        except UpdateRefusedError as error:
+            pushed = self._bring(link, wish, progress)
+        except (UpdateRefusedError, UsageError) as error:
             self._finish(InstallResult("refused", error.problem))
             return
         except DeviceError as error:
@@ -93,6 +84,35 @@ class DeviceInstaller:
         if self._failures >= _MAX_FAILURES and self._last_failure is not None:
             self._finish(InstallResult("refused", self._last_failure))
         self._last_failure = None
+
+    def _bring(
+        self, link: DeviceLink, wish: DesiredRelease, progress: Callable[[str, int, int], None]
+    ) -> PushResult:
+        """Let the device run the images of ``wish``. Those that it has already need no file.
+
+        Raises:
+            UpdateRefusedError, UsageError: An image is missing, or the device would not take them. Nothing was sent.
+            DeviceError: The device does not answer.
+        """
+        # What a device tries now may not stay.
+        device, slots = settle(link, progress), read_slots(link)
+        running = {slot.hash.hex() for slot in slots if slot.slot == 0}
+        wanted = [digest for digest in wish.images if digest not in running]
+        if not wanted:
+            return PushResult("current", device, slots)
+        found = [find_image(self._images, digest) if self._images is not None else None for digest in wanted]
+        images = [image for image in found if image is not None]
+        if len(images) == len(wanted):
+            return push(link, images, progress)
+        replaced = [slot.hash.hex() for slot in slots if slot.slot == 1 and slot.kind in device.changed]
+        if sorted(replaced) == sorted(wanted):
+            return roll_back(link, progress)
+        missing = [digest for digest, image in zip(wanted, found, strict=True) if image is None]
+        where = f"{self._images} has no image" if self._images is not None else "the gateway has no --images"
+        raise UpdateRefusedError(
+            f"No image for the release: {where} with SHA-256 {' and none with '.join(missing)}.",
+            "Copy the images of the release into the folder of --images.",
+        )
 
     def _take(self, wish: DesiredRelease, pushed: PushResult) -> None:
         if pushed.is_good:

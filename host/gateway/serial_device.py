@@ -44,12 +44,20 @@ class _StoppedError(DeviceError):
 
 
 class SerialDevice:
-    """A device with the name ``name`` on ``port``. ``report`` is called with a sentence for each change."""
+    """A device with the name ``name`` on ``port``. ``report`` is called with a sentence for each change.
+
+    ``find_path`` returns the path of ``port`` whenever the port is opened, because a USB device may return under
+    another path. It raises ``DeviceError`` or ``UsageError`` while there is none."""
 
     def __init__(
-        self, name: str, port: str, settings: GatewaySettings, report: Callable[[str], None]
+        self,
+        name: str,
+        port: str,
+        settings: GatewaySettings,
+        report: Callable[[str], None],
+        find_path: Callable[[str], str] = str,
     ) -> None:
-        self._name, self._port, self._settings = name, port, settings
+        self._name, self._port, self._settings, self._find_path = name, port, settings, find_path
         self._report_to = report
         self._stop = threading.Event()
         self._is_installing = False
@@ -194,7 +202,11 @@ class SerialDevice:
         self._report_to(f"{self._name}: {text}")
 
     def _open(self) -> Transport:
-        return SerialTransport(self._port, self._settings.baud, is_exclusive=True)
+        try:
+            path = self._find_path(self._port)
+        except UsageError as error:  # none or several for `auto` now
+            raise DeviceError(error.problem, error.hint) from error
+        return SerialTransport(path, self._settings.baud, is_exclusive=True)
 
     def _wait_for_port(self, seconds: float) -> None:
         """Wait before the next try to open a port that is gone, during an installation. At other times, raise

@@ -86,7 +86,9 @@ def _check_abi(images: Sequence[ImageFile], device: Device) -> None:
     if len(images) == 2:
         if images[0].abi != images[1].abi:
             raise UpdateRefusedError(
-                f"{images[0].path} and {images[1].path} belong to different graphs, arenas or kernels.",
+                # The reason is first: a fleet keeps the beginning of a long sentence.
+                "The firmware and the model belong to different graphs, arenas or kernels:"
+                f" {images[0].path} and {images[1].path}.",
                 "Push two images that `arenite update build` wrote together.",
             )
     elif len(device.counters) == 2 and (images[0].abi or bytes(32)) != device.abi:
@@ -108,11 +110,9 @@ def push(
         DeviceError: The device does not answer, or its memory fails.
     """
     begin = link.clock()
-    device = read_device(link)
+    check_fit(images, read_device(link))
+    device = settle(link, progress)
     check_fit(images, device)
-    if device.phase not in QUIET_PHASES:
-        device = _wait_until_decided(link, progress)
-        check_fit(images, device)
     running = {slot.hash for slot in read_slots(link) if slot.slot == 0}
     new_images = [image for image in images if image.hash not in running]
     uploads: dict[str, UploadReport] = {}
@@ -131,6 +131,13 @@ def push(
     return result
 
 
+def settle(link: Link, progress: Progress = lambda what, done, total: None) -> Device:
+    """Wait until the device has decided about an update that it tries now, if it does. Return what it tells about
+    itself. Raises ``DeviceError`` if it does not answer."""
+    device = read_device(link)
+    return device if device.phase in QUIET_PHASES else _wait_until_decided(link, progress)
+
+
 def roll_back(link: Link, progress: Progress = lambda what, done, total: None) -> PushResult:
     """Let the images in the other slots run on trial: those that the last update replaced. Wait as ``push`` does.
 
@@ -139,9 +146,7 @@ def roll_back(link: Link, progress: Progress = lambda what, done, total: None) -
         DeviceError: The device does not answer.
     """
     begin = link.clock()
-    device = read_device(link)
-    if device.phase not in QUIET_PHASES:
-        device = _wait_until_decided(link, progress)
+    device = settle(link, progress)
     if device.outcome not in ("confirmed", "kept"):
         raise UpdateRefusedError(
             "The device runs no confirmed update from which it could return: the outcome of the last one is"

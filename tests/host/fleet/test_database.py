@@ -80,7 +80,9 @@ def test_releases_never_change(database: Database) -> None:
             add_release(transaction, 1, "ann", "2.0.0", images[:1])
         for wrong, words in (
             ([], "no image"),
-            ([images[0], images[0]], "two images"),
+            ([images[0], images[0]], "two entries"),
+            ([ReleaseImage("a", "00" * 32, None, "11" * 32, "22")], "The model of a is '22'"),
+            ([ReleaseImage("a", "00" * 32, None, "11" * 32, "11" * 32)], "have the same hash"),
             ([ReleaseImage("a", "00")], "expected its SHA-256"),
             ([ReleaseImage("a", "00" * 32, {"inputs": [[]], "classes": [1]})], "malformed"),
             ([ReleaseImage("a", "00" * 32, {"classes": [1]})], "malformed"),
@@ -104,8 +106,14 @@ def test_releases_never_change(database: Database) -> None:
             "release": "1.0",
             "images": [{"board": "a", "image": "b", "reference": 3}],
         },
+        {"schema": "arenite.release/1", "release": "1.0", "images": [{"board": "a", "model": "b"}]},
+        {
+            "schema": "arenite.release/1",
+            "release": "1.0",
+            "images": [{"board": "a", "image": "b", "firmware": "c", "model": "d"}],
+        },
     ],
-    ids=range(5),
+    ids=range(7),
 )
 def test_malformed_release_files_are_refused(value: object) -> None:
     with pytest.raises(UsageError, match=r"release\.json"):

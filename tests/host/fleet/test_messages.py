@@ -42,10 +42,21 @@ def test_events_survive_a_round_trip(epoch: int, bodies: list[dict[str, object]]
 
 def test_other_messages_survive_a_round_trip() -> None:
     desired = DesiredRelease(7, "2.0.0", "ab" * 32)
-    for acknowledgement in (Acknowledgement(3, 9, desired), Acknowledgement(3, 0)):
+    pair = DesiredRelease(8, "3.0.0", "cd" * 32, "ef" * 32, "01" * 32)
+    for acknowledgement in (
+        Acknowledgement(3, 9, desired),
+        Acknowledgement(3, 9, pair),
+        Acknowledgement(3, 0),
+    ):
         encoded = messages.encode_acknowledgement(acknowledgement)
         assert messages.decode_acknowledgement(encoded) == acknowledgement
-    assert messages.decode_desired(messages.encode_desired(desired)) == desired
+    for wish in (desired, pair):
+        assert messages.decode_desired(messages.encode_desired(wish)) == wish
+    assert b"firmware" not in messages.encode_desired(desired)  # as before releases had two images
+    assert (desired.images, pair.images) == (("ab" * 32,), ("ef" * 32, "01" * 32))
+    half = messages.encode_desired(pair).replace(b'"model"', b'"other"')
+    with pytest.raises(MessageError, match="'model' must be a text"):
+        messages.decode_desired(half)
     status = Status(4, False)
     assert messages.decode_status(messages.encode_status(status)) == status
 

@@ -17,6 +17,10 @@ from tests.host.cli.conftest import Arenite
 from tests.host.fleet.broker_helpers import WAIT_S, until
 
 
+def hash_of(image: bytes) -> str:
+    return hashlib.sha256(image).hexdigest()
+
+
 @contextmanager
 def program(log: Path, *arguments: str) -> Iterator[None]:
     with log.open("wb") as stream:
@@ -48,18 +52,34 @@ class Plant:
     def roll_out(self, number: int, release: str, image: bytes | None) -> Any:
         """Roll a release out. Return what became of the rollout."""
         self.add(release, image)
-        settings = ["--set=soak_s=1", "--set=min_inferences=0", "--set=min_heartbeats=1"]
+        return self.finish(number, release)
+
+    def start(self, release: str, soak_s: int = 1) -> None:
+        """Start the rollout of a release that was added."""
+        settings = [f"--set=soak_s={soak_s}", "--set=min_inferences=0", "--set=min_heartbeats=1"]
         self.fleet("rollout", "start", release, *settings)
+
+    def finish(self, number: int, release: str) -> Any:
+        """Start the rollout of a release that was added. Return what became of it."""
+        self.start(release)
         show = ("rollout", "show", str(number))
         until(lambda: self.fleet(*show)["state"] not in ("running", "rolling_back"))
         return self.fleet(*show)
 
     def add(self, release: str, image: bytes | None, **fields: str) -> None:
         """Add a release. ``fields`` are further ones of its image."""
-        data = image or b"nobody has it"
         if image is not None:
             (self._folder / "images" / f"{release}.bin").write_bytes(image)
-        entry = {"board": self._board, "image": hashlib.sha256(data).hexdigest(), **fields}
+        self._add(release, image=hash_of(image or b"nobody has it"), **fields)
+
+    def add_pair(self, release: str, firmware: bytes, model: bytes) -> None:
+        """Add a release whose firmware and model change together."""
+        for kind, image in (("firmware", firmware), ("model", model)):
+            (self._folder / "images" / f"{release}.{kind}.bin").write_bytes(image)
+        self._add(release, firmware=hash_of(firmware), model=hash_of(model))
+
+    def _add(self, release: str, **fields: str) -> None:
+        entry = {"board": self._board, **fields}
         file = self._folder / f"{release}.json"
         file.write_text(json.dumps({"schema": "arenite.release/1", "release": release, "images": [entry]}))
         assert main(["fleet", "rollout", "add", str(file), "--database", self.url]) == 0

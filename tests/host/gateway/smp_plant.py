@@ -22,14 +22,24 @@ from benchmarks.fleet.services import Broker
 from tests.free_port import free_port
 from tests.host.fleet.broker_helpers import WAIT_S, until
 
+_WITH_USB = """
+import pathlib, sys
+from arenite.host.cli.main import main
+from arenite.host.link import usb
+usb.ROOT = pathlib.Path(sys.argv[1])
+sys.exit(main(sys.argv[2:]))
+"""
+
 
 class Program:
-    """A running `arenite` whose output is in ``log``. As a context manager, it is killed at the end."""
+    """A running `arenite` whose output is in ``log``. As a context manager, it is killed at the end. ``usb``: folder in
+    which it finds the USB devices of its computer (``UsbTree``)."""
 
-    def __init__(self, log: Path, *words: object) -> None:
+    def __init__(self, log: Path, *words: object, usb: Path | None = None) -> None:
         self.log = log
         self._stream: IO[bytes] = log.open("ab")
-        command = [sys.executable, "-m", "arenite.host.cli.main", *map(str, words)]
+        start = ["-m", "arenite.host.cli.main"] if usb is None else ["-c", _WITH_USB, str(usb)]
+        command = [sys.executable, *start, *map(str, words)]
         self._process = subprocess.Popen(command, stdout=self._stream, stderr=self._stream)
 
     def stop(self) -> None:
@@ -75,10 +85,10 @@ class SmpPlant:
         self.broker = Broker(folder, self.port)
         self.url = f"mqtt://127.0.0.1:{self.port}/plant/pump-1"
 
-    def gateway(self, port: object, *options: object) -> Program:
+    def gateway(self, port: object, *options: object, usb: Path | None = None) -> Program:
         words = ("gateway", f"--broker=127.0.0.1:{self.port}", "--fleet=plant", f"--device=pump-1={port}")
         state = ("--state", self.folder / "state", "--heartbeat=1")
-        return Program(self.folder / "gateway.log", *words, *state, *options)
+        return Program(self.folder / "gateway.log", *words, *state, *options, usb=usb)
 
     def server(self) -> Program:
         words = ("fleet", "serve", f"--broker=127.0.0.1:{self.port}", "--fleet=plant")

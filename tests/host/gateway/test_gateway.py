@@ -99,7 +99,8 @@ def test_a_retrained_model_reaches_an_emulated_device(tmp_path: Path, port: int,
 
 def test_mistakes_are_explained(arenite: Arenite, tmp_path: Path) -> None:
     words = ("gateway", "--broker", "localhost", "--fleet", "plant")
-    arenite(*words, "--device", "pump-1").refused(2, "is not NAME=PORT")
+    for device in ("pump-1", "pump-1=usb:", "pump-1=mqtt://localhost/plant/pump-1"):
+        arenite(*words, "--device", device).refused(2, "is not NAME=PORT")
     arenite(*words, "--device", "a b=/dev/x").refused(2, "not a name of a device")
     arenite(*words, "--device=a=/dev/x", "--images", tmp_path / "none").refused(2, "There is no folder")
     arenite(*words, "--device=a=/dev/x", "--device=b=/dev/x").refused(2, "repeats a device or a port")
