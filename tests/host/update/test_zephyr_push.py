@@ -1,4 +1,4 @@
-"""`arenite update build` for Zephyr, and `push`, `status` and `rollback` with a device that has Zephyr's mcumgr alone."""
+"""`arenite update build` for Zephyr; `push`, `status` and `rollback` with a device that has only Zephyr's mcumgr."""
 
 from __future__ import annotations
 
