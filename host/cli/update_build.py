@@ -8,11 +8,13 @@ import click
 
 from arenite.files import write_atomic
 from arenite.firmware.boards.cores import OPTIMISE_MODES
+from arenite.firmware.platformio.zephyr import is_for_zephyr
 from arenite.firmware.update.esp_project import MODEL_IMAGE
 from arenite.host.cli.update_options import allow_test_key_option, counter_option, private_key_option
 from arenite.host.report.console import note, print_json, show
 from arenite.host.update.esp_build import build_esp_update
 from arenite.host.update.update_build import UpdateOptions, build_update
+from arenite.host.update.zephyr_build import build_zephyr_update
 from arenite.profiles.board import Board
 from arenite.profiles.boards import load_board
 
@@ -23,7 +25,7 @@ from arenite.profiles.boards import load_board
     "--board",
     required=True,
     metavar="NAME",
-    help="Name of an ESP32 board, or of an emulated board that takes updates.",
+    help="Name of an ESP32 board, of a board of Zephyr, or of an emulated board that takes updates.",
 )
 @private_key_option
 @click.option("--version", required=True, metavar="A.B.C[+D]", help="Version of the images, such as 1.2.3+4.")
@@ -34,7 +36,7 @@ from arenite.profiles.boards import load_board
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="File for the image of the firmware. The model's image is beside it: NAME.model.bin for NAME.bin. For an "
-    "ESP32, it is the folder for a project of ESP-IDF.",
+    "ESP32, it is the folder for a project of ESP-IDF, and for a board of Zephyr that for a Zephyr application.",
 )
 @click.option(
     "--model-only",
@@ -82,11 +84,16 @@ def build(
 
     For an ESP32, ESP-IDF builds the firmware: the command writes the project and the image of the model, and
     `arenite update factory` signs the firmware.
+
+    For nrf5340dk, nrf54l15dk, frdm_k64f and xg24_dk2601b, the command writes a Zephyr application with the model.
+    `west build --sysbuild` builds and signs it, together with MCUboot (docs/update-zephyr.md).
     """
     profile = load_board(board)
     options = UpdateOptions(key, version, counter, golden, optimise, model_only, allow_test_key, agent)
     if profile.espressif is not None:
         return _build_project(model, profile, options, output, as_json)
+    if is_for_zephyr(profile):
+        return _build_application(model, profile, options, output, as_json)
     images = build_update(model, profile, options, note)
     model_output = output if model_only else output.with_name(f"{output.stem}.model.bin")
     write_atomic(model_output, images.model)
@@ -151,4 +158,32 @@ def _build_project(model: Path, board: Board, options: UpdateOptions, output: Pa
             f"Next: idf.py -C {output} build",
             f"then: arenite update factory {output} --key {options.key} --version {options.version} -o device.bin",
         )
+    return 0
+
+
+def _build_application(model: Path, board: Board, options: UpdateOptions, output: Path, as_json: bool) -> int:
+    """Write the Zephyr application into the folder ``output``."""
+    made = build_zephyr_update(model, board, options)
+    made.write(output)
+    command = f"west build --sysbuild -b {board.zephyr_target} -d {output}-build {output}"
+    image = f"{output}-build/{output.name}/zephyr/zephyr.signed.bin"
+    if as_json:
+        print_json(
+            {
+                "schema": "arenite.update-zephyr/1",
+                "project": str(output),
+                "command": command,
+                "firmware_image": image,
+                "version": options.version,
+                "board": board.name,
+                "optimise": made.optimise,
+            }
+        )
+        return 0
+    show(
+        f"{output}: Zephyr application {options.version} for {board.name}, --optimise {made.optimise}",
+        f"Next: {command}",
+        f"then: west flash -d {output}-build",
+        f"Later versions: arenite update push {image} PORT",
+    )
     return 0

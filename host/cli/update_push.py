@@ -32,6 +32,7 @@ _OUTCOMES = {
     "kept": "The new images did not confirm themselves, but the device keeps them: the old ones are damaged.",
     "repaired": "An image in use was damaged, and the device replaced it by the one in the other slot.",
     "none": "The device has had no update.",
+    "unknown": "A device with Zephyr's mcumgr does not keep this.",
 }
 _ROLLBACK_OUTCOMES = {
     **_OUTCOMES,
@@ -135,9 +136,12 @@ def status(port: str, baud: int, use_code: bool | None, as_json: bool) -> int:
     if as_json:
         print_json({"schema": "arenite.update-status/1", "port": path, **_device_json(device, slots)})
         return 0
-    show(f"{device.board} on {path}: {device.phase}")
-    for kind, counter in zip(("firmware", "model"), device.counters, strict=False):
-        show(f"  {kind}, security counter {counter} or more:")
+    show(f"{device.board or 'A board without a name'} on {path}: {device.phase}")
+    for number, kind in enumerate(
+        ("firmware",) if device.is_plain else ("firmware", "model")[: len(device.counters)]
+    ):
+        counter = "" if device.is_plain else f", security counter {device.counters[number]} or more"
+        show(f"  {kind}{counter}:")
         for slot in slots:
             if slot.kind == kind:
                 show(f"    slot {slot.slot}: {_slot_text(slot, device)}")

@@ -7,7 +7,8 @@ from typing import Any
 
 from arenite.errors import DeviceError
 from arenite.host.update.link import SILENCE_S, Link
-from arenite.host.update.smp_message import GROUP_ARENITE, GROUP_IMAGE, READ, Answer
+from arenite.host.update.smp_message import GROUP_ARENITE, GROUP_IMAGE, GROUP_OS, READ, Answer
+from arenite.profiles.boards import all_boards
 
 #: The phases of firmware/update/boot.h, by number.
 PHASES = ("steady", "requested", "installing", "trial", "returning")
@@ -15,11 +16,21 @@ PHASES = ("steady", "requested", "installing", "trial", "returning")
 OUTCOMES = ("none", "confirmed", "refused", "returned", "repaired", "kept")
 KINDS = ("firmware", "model")
 _CODED_VERSION = 1
+#: Error of SMP: the device does not have this command.
+_NOT_SUPPORTED = 8
+#: The command of the group of the system that tells the board, and what it is asked for.
+_INFO, _HARDWARE = 7, "i"
+#: The outcome of an update on a device that does not keep it.
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
 class Device:
-    """The answer of Arenite's group of the protocol."""
+    """The answer of Arenite's group of the protocol.
+
+    A device with Zephyr's own mcumgr has no such group (``is_plain``). Then ``abi``, ``counters`` and ``slot_bytes``
+    are empty, the outcome is ``UNKNOWN``, and ``board`` is empty if the device does not tell it.
+    """
 
     board: str
     abi: bytes  # hash of graph, arena and kernels of the firmware that runs
@@ -30,6 +41,7 @@ class Device:
     changed: tuple[str, ...]  # kinds of the images that the last update changed
     counters: tuple[int, ...]  # least security counter of firmware and model
     slot_bytes: tuple[int, ...]
+    is_plain: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,16 +62,18 @@ def read_device(link: Link, silence_s: float = SILENCE_S, *, is_restarting: bool
     ``is_restarting``: it may be busy with its start.
 
     Raises:
-        DeviceError: It does not answer, or is no device of Arenite.
+        DeviceError: It does not answer, or its answer has another form.
     """
     answer = link.request(
         READ, GROUP_ARENITE, 0, silence_s=silence_s, is_slow=is_restarting, is_restarting=is_restarting
     )
     body = answer.body
+    if answer.error == _NOT_SUPPORTED:
+        return _read_plain_device(link, silence_s)
     try:
         if answer.error:
             raise DeviceError(
-                "The device speaks the update protocol, but its firmware was not made by Arenite.",
+                f"The device does not tell its state, with error {answer.error}.",
                 "Use smpmgr for it (docs/update-serial.md).",
             )
         device = Device(
@@ -77,6 +91,30 @@ def read_device(link: Link, silence_s: float = SILENCE_S, *, is_restarting: bool
         raise _strange(error) from error
     link.settle(device.takes_coded)
     return device
+
+
+def _read_plain_device(link: Link, silence_s: float) -> Device:
+    """Return what a device with MCUboot and Zephyr's mcumgr tells. Its images tell its phase: the one in use is
+    confirmed, or on trial, and the other one may be about to be tried."""
+    link.settle(False)
+    info = link.request(READ, GROUP_OS, _INFO, {"format": _HARDWARE}, silence_s)
+    name = info.body.get("output", "") if not info.error else ""
+    slots = slots_of(link.request(READ, GROUP_IMAGE, 0, silence_s=silence_s))
+    if any(slot.slot == 1 and slot.is_pending for slot in slots):
+        phase = "requested"
+    else:
+        phase = "steady" if all(slot.is_confirmed for slot in slots if slot.slot == 0) else "trial"
+    return Device(
+        _profile_name(str(name).partition("@")[0]),
+        *(b"", False, phase, UNKNOWN, 0, (KINDS[0],), (), ()),
+        is_plain=True,
+    )
+
+
+def _profile_name(board: str) -> str:
+    """Return the name of the profile of Zephyr's ``board``, or ``board`` itself if there is none."""
+    names = (p.name for p in all_boards() if p.zephyr_target.partition("/")[0] == board)
+    return next(names, board) if board else ""
 
 
 def read_slots(link: Link) -> list[Slot]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from arenite.errors import DoesNotFitError, UsageError
+from arenite.errors import UsageError
 from arenite.firmware.espidf.update_partitions import MODEL, update_partitions
 from arenite.firmware.generator.model_source import model_sources
 from arenite.firmware.update.esp_project import (
@@ -18,13 +18,12 @@ from arenite.firmware.update.esp_project import (
 from arenite.firmware.update.golden import golden_source
 from arenite.firmware.update.graph_hash import graph_hash
 from arenite.firmware.update.program import ProgramModel
-from arenite.host.build.fit import AUTOMATIC_GOALS, BuildChoice, choose
-from arenite.host.build.options import BuildOptions
-from arenite.host.build.prepare import Prepared, prepare
+from arenite.host.build.prepare import prepare
 from arenite.host.build.project import STACK_MARGIN
 from arenite.host.update.golden_samples import golden_samples
 from arenite.host.update.image_pair import MIN_STACK_BYTES
 from arenite.host.update.keys import read_public_key, refuse_test_key, require_private_key
+from arenite.host.update.project_choice import choose_goal
 from arenite.host.update.signed_image import ImageProperties, sign_image
 from arenite.host.update.update_build import UpdateOptions
 from arenite.profiles.board import Board
@@ -69,7 +68,7 @@ def build_esp_update(
         options.version, options.counter, board.name, "model", bytes(32), MODEL_HEADER_BYTES
     )
     prepared = prepare(model, removes_channels=False)
-    choice = _choose(prepared, board, options.optimise)
+    choice = choose_goal(prepared, board, options.optimise)
     golden = golden_source(golden_samples(prepared, options.golden))
     generated = choice.generated
     source = ProgramModel(
@@ -95,17 +94,3 @@ def build_esp_update(
         allow_test_key=options.allow_test_key,
     )
     return EspUpdate(program, board, image, choice.optimise)
-
-
-def _choose(prepared: Prepared, board: Board, optimise: str | None) -> BuildChoice:
-    """Return the code for the first goal with which the model fits. Raises ``DoesNotFitError`` if it fits with none."""
-    goals = AUTOMATIC_GOALS if optimise is None else (optimise,)
-    for goal in goals:
-        # A second core or a second memory would put a part of the model elsewhere.
-        choice = choose(prepared, replace(board, ram=board.ram[:1]), BuildOptions(optimise=goal, cores=1))
-        if choice.verdict.fits:
-            return choice
-    raise DoesNotFitError(
-        f"{prepared.path.name} does not fit {board.name}: {'; '.join(choice.verdict.reasons)}.",
-        f"`arenite fit {prepared.path} --all` shows the boards that it fits.",
-    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from arenite.errors import AreniteError, DeviceError, UsageError
 from arenite.host.link.transport import PortGoneError
-from arenite.host.update.device_info import Device, Slot, read_device, read_slots, slots_of
+from arenite.host.update.device_info import UNKNOWN, Device, Slot, read_device, read_slots, slots_of
 from arenite.host.update.image_file import ImageFile
 from arenite.host.update.link import Link
 from arenite.host.update.reasons import NOT_STARTED, reason
@@ -22,6 +22,7 @@ _POLL_S = 0.2
 QUIET_PHASES = ("steady", "requested")
 _MAX_RESETS = 20
 _NO_REASON = "The new images did not confirm themselves in time: they hang or reset the device."
+_PLAIN_REASON = "MCUboot refused the new image, or the image failed its self-test, hung or crashed."
 
 #: A callback for progress: what is done, the amount that is done, and the whole amount (0: unknown).
 Progress = Callable[[str, int, int], None]
@@ -58,15 +59,17 @@ def check_fit(images: Sequence[ImageFile], device: Device) -> None:
         raise UsageError(f"Both images are a {kinds[0]}.", "Give one firmware, one model, or one of each.")
     for image in images:
         name = f"{image.path} ({image.kind} {image.version})"
-        if image.board != device.board:
+        if image.board != device.board and not (device.is_plain and not device.board):
             raise UpdateRefusedError(
                 f"{name} was made for the board {image.board}, and the device is a {device.board}.",
                 f"Build the update for --board {device.board}, or choose another port.",
             )
-        if image.pair >= len(device.counters):
+        if image.pair >= (1 if device.is_plain else len(device.counters)):
             raise UpdateRefusedError(
                 f"The device has no slot for a {image.kind}.", "Push a firmware that contains the model."
             )
+        if device.is_plain:  # it tells no sizes and counters: mcumgr and MCUboot check the image
+            continue
         if len(image.data) > device.slot_bytes[image.pair]:
             raise UpdateRefusedError(
                 f"{name} has {len(image.data):,} bytes, and the device's slot has {device.slot_bytes[image.pair]:,}.",
@@ -147,7 +150,7 @@ def roll_back(link: Link, progress: Progress = lambda what, done, total: None) -
     """
     begin = link.clock()
     device = settle(link, progress)
-    if device.outcome not in ("confirmed", "kept"):
+    if device.outcome not in ("confirmed", "kept", UNKNOWN):
         raise UpdateRefusedError(
             "The device runs no confirmed update from which it could return: the outcome of the last one is"
             f" '{device.outcome}'.",
@@ -178,6 +181,10 @@ def _try_images(link: Link, hashes: Sequence[bytes], progress: Progress) -> Push
     slots = read_slots(link)
     number = device.reason if device.outcome in ("refused", "returned") else 0
     running = {slot.hash for slot in slots if slot.slot == 0}
+    if device.is_plain:
+        is_good = running.issuperset(hashes)
+        outcome, why = ("confirmed", "") if is_good else ("returned", _PLAIN_REASON)
+        return PushResult(outcome, device, slots, 0, why)
     if device.outcome == "confirmed" and not all(slot.hash in running for slot in marked):
         raise DeviceError(
             "The device confirmed an update, but runs other images than those that were sent.",
@@ -236,7 +243,9 @@ def _mark_problem(error: int) -> str:
     sentences = {
         3: "The device does not have the image that was to run.",
         6: "The device tests other images now.",
+        8: "The device does not have the image that was to run.",
         12: "The device could not write its flash memory.",
+        28: "The device has an image that it must try first: reset it.",
         33: "The device refuses the image: it runs already, or code and weights belong to different graphs.",
     }
     return sentences.get(error, f"The device refused to try the image, with error {error}.")
