@@ -44,7 +44,8 @@ _UPDATES = """\
 The last command signs the images `build/firmware.bin` and `build/model.bin`. The first device gets both, with the boot
 loader; a device that runs gets new ones over its serial port PORT (Arenite's docs/app-updates.md):
 
-    arenite update emulate flash.bin --board {board} --key KEY --new build/firmware.bin build/model.bin --app . --play RECORDING
+    arenite update emulate flash.bin --board {board} --key KEY --app . --play RECORDING \\
+        --new build/firmware.bin build/model.bin
     arenite update push build/model.bin PORT"""
 _OUTPUT = """\
 The application prints its events and problems at {port}:

@@ -95,6 +95,11 @@ class SerialDevice:
         link = DeviceLink(self._open, None, self._settings.baud, wait=self._wait_for_port)
         try:
             device = read_device(link, _SILENCE_S)
+            if device.is_plain:
+                raise DeviceError(
+                    f"The firmware of the device on {self._port} is not one of Arenite's updates.",
+                    "Update it with `arenite update push` on the port. The gateway does not know its model.",
+                )
             if self._installer is None:
                 self._start_agent(link, device)
             assert self._installer is not None and self._observer is not None

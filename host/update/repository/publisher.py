@@ -262,7 +262,8 @@ def _check_follows(before: ModelTarget, target: ModelTarget) -> None:
     # A page takes only modules for pages, and a camera everything else, so clients of the old kind would be left alone.
     if (target.kind == "web") != (before.kind == "web"):
         raise UsageError(
-            f"{before.name} {before.version} has the kind '{before.kind}', and {target.version} would have '{target.kind}'.",
+            f"{before.name} {before.version} has the kind '{before.kind}', and {target.version} would have"
+            f" '{target.kind}'.",
             "Give models of pages and models of cameras different names.",
         )
     if target.counter <= before.counter:

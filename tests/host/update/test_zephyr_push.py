@@ -29,7 +29,16 @@ def build(arenite: Arenite, folder: Path, version: str, key_type: str = "ed25519
     if not key.exists():
         assert arenite("update", "keygen", key, "--type", key_type).code == 0
         save(classifier(), model)
-    options = ("--board", "nrf5340dk", "--key", key, "--version", version, "--optimise", "flash")
+    options: tuple[str, ...] = (
+        "--board",
+        "nrf5340dk",
+        "--key",
+        key,
+        "--version",
+        version,
+        "--optimise",
+        "flash",
+    )
     made = arenite("update", "build", model, *options, "-o", folder / version, "--json").json
     assert made["firmware_image"] == f"{folder / version}-build/{version}/zephyr/zephyr.signed.bin"
     return folder / version
