@@ -29,7 +29,7 @@ def build(arenite: Arenite, folder: Path, version: str, key_type: str = "ed25519
     if not key.exists():
         assert arenite("update", "keygen", key, "--type", key_type).code == 0
         save(classifier(), model)
-    options: tuple[str, ...] = (
+    options = (
         "--board",
         "nrf5340dk",
         "--key",
@@ -119,7 +119,16 @@ def test_other_boards_and_models_are_refused(
         assert device.slots[1] is None
     payload, model = tmp_path / "model.bin", tmp_path / "model.signed.bin"
     payload.write_bytes(bytes(100))
-    options = ("--board", "nrf5340dk", "--kind", "model", "--abi", "00" * 32, "--slot-bytes", "65536")
+    options: tuple[str, ...] = (
+        "--board",
+        "nrf5340dk",
+        "--kind",
+        "model",
+        "--abi",
+        "00" * 32,
+        "--slot-bytes",
+        "65536",
+    )
     options += ("--key", str(tmp_path / "release.pem"), "--version", "1.0.0")
     assert arenite("update", "sign", payload, *options, "-o", model).code == 0
     with ZephyrDevice(images[0].read_bytes()) as device:
