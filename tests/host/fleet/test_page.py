@@ -41,8 +41,9 @@ def command(beginning: str) -> list[str]:
     return shlex.split(line)[1:]
 
 
-def test_the_release_fits_its_schema() -> None:
-    assert problems(json.loads(block("json"))) == []
+def test_the_releases_fit_their_schema() -> None:
+    for release in blocks("json", PAGE):
+        assert problems(json.loads(release)) == []
 
 
 @needs_broker
@@ -51,7 +52,7 @@ def test_the_page(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    (tmp_path / "release.json").write_text(block("json"))
+    (tmp_path / "release.json").write_text(blocks("json", PAGE)[0])
     own_port = f"localhost:{port}"
     serve = [word.replace("localhost:1883", own_port) for word in command("fleet serve --database fleet.db")]
     programs = [

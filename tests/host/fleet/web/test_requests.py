@@ -72,7 +72,7 @@ def test_a_request_returns_at_most_a_page(running: Running, tmp_path: Path) -> N
     database = open_database(str(tmp_path / "many.db"))
     with database.transaction() as transaction:
         transaction.execute_many(
-            "INSERT INTO devices VALUES (?, 'b', 'c', 'g', 0, 0, 1, '', '', '', '', '', 0, 0, '', '')",
+            "INSERT INTO devices VALUES (?, 'b', 'c', 'g', 0, 0, 1, '', '', '', '', '', 0, 0, '', '', '', '')",
             [(f"n{k:04}",) for k in range(PAGE_DEVICES + 5)],
         )
         data = find_devices(transaction, 0, "", 0)
