@@ -160,12 +160,12 @@ def _previous_images(
         "SELECT image, firmware, model FROM release_images WHERE release = ? AND board = ?", (release, board)
     )
     if known is not None and (known[1] or not is_pair):
-        return tuple(known)
+        return known[0], known[1], known[2]
     # The registry does not know what the release that the device was shipped with has, or knows one image of two. The
     # device reports both. Devices of one program report the same hash twice.
     firmware, model = running
     pair = running if model and model != firmware else ("", "")
-    return (firmware if known is None else known[0], *pair)
+    return firmware if known is None else known[0], pair[0], pair[1]
 
 
 def _judge_wave(

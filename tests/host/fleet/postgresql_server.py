@@ -55,10 +55,11 @@ class PostgresqlServer:
     def url(self, name: str) -> str:
         """Create a database if it does not exist, and return its URL."""
         import psycopg
+        from psycopg import sql
 
         with psycopg.connect(self._url("postgres"), autocommit=True) as connection:
             if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,)).fetchall():
-                connection.execute(f'CREATE DATABASE "{name}"')
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         return self._url(name)
 
     def start(self) -> None:

@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="no Chromium"),
 ]
 
-COUNT = 3000
+COUNT = 1500
 FILES = ("2.root.json", "3.root.json", "timestamp.json", "3.snapshot.json", "3.targets.json")
 #: Values that take the place of parts of the metadata.
 VALUES: tuple[Any, ...] = (
