@@ -239,5 +239,10 @@ def test_a_loop_that_never_sleeps_takes_updates(arenite: Arenite, tmp_path: Path
     bench.program(busy[0])
     with bench.run(SAMPLES) as device:
         device.text.read_until("Started")
-        assert arenite("update", "push", busy[1].images.model, device.port).code == 0
+        # On a busy computer, the device answers late. The upload goes on where it stopped.
+        for _ in range(10):
+            pushed = arenite("update", "push", busy[1].images.model, device.port)
+            if pushed.code != 3:
+                break
+        assert pushed.code == 0
         assert _model_of(device) == _id(busy[1], "confirmed")
