@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.c_sources import SourceTree
 from arenite.firmware.boards.cores import nearest_core, optimise_flags
 from arenite.firmware.espidf.cmake import MIN_IDF_VERSION
 from arenite.firmware.espidf.sdkconfig import sdkconfig_defaults
@@ -19,13 +18,13 @@ from arenite.firmware.espidf.update_partitions import (
 )
 from arenite.firmware.generator.features import NO_FEATURES
 from arenite.firmware.generator.output_folder import MANIFEST, write_folder
-from arenite.firmware.generator.project import SCHEMA, source_files
+from arenite.firmware.generator.project import SCHEMA
 from arenite.firmware.sources import BOARDS, ENGINE, UPDATE
 from arenite.firmware.update.algorithms import signature_check
 from arenite.firmware.update.model_code import model_code
 from arenite.firmware.update.model_data import ModelData, compile_model_data
 from arenite.firmware.update.p256_m import WITHOUT_LIBC
-from arenite.firmware.update.program import PROTOCOL, PROTOCOL_SOURCES, ProgramModel
+from arenite.firmware.update.program import PROTOCOL, PROTOCOL_SOURCES, ProgramModel, add_sources
 from arenite.profiles.board import Board
 
 #: The bytes of an image before its payload. A firmware's are one page, which esp_slots.c keeps apart.
@@ -136,8 +135,8 @@ def esp_program(
     data = compile_model_data(model.sources, nearest_core(board.core))
     code = model_code(model.sources["model.c"], model.sources["model.h"], data)
     bound: dict[str, str] = {"src/model_code.c": code.source, "src/model_code.h": code.header}
-    _add(bound, "lib/arenite", ENGINE, (*model.engine_sources, "arenite.h"))
-    _add(bound, "lib/update", UPDATE, ("model_data.h", "self_test.h"))
+    add_sources(bound, "lib/arenite", ENGINE, (*model.engine_sources, "arenite.h"))
+    add_sources(bound, "lib/update", UPDATE, ("model_data.h", "self_test.h"))
     abi = _hash(bound, board, model.graph)
     check = signature_check(public_key)
     files = dict(bound)
@@ -145,7 +144,7 @@ def esp_program(
         board=board.name, graph=_bytes(model.graph), abi=_bytes(abi), key=_bytes(public_key)
     )
     files["lib/update/update_layout.h"] = _LAYOUT
-    _add(files, "lib/update", UPDATE, (*_SOURCES, *check.sources))
+    add_sources(files, "lib/update", UPDATE, (*_SOURCES, *check.sources))
     for name in _BOARD_FILES:
         files[f"{'src' if name.endswith('.c') else 'lib/board'}/{name}"] = BOARDS.read(name)
     files["lib/board/firmware_features.h"] = NO_FEATURES.header(PROTOCOL, board)
@@ -205,13 +204,6 @@ def _library(folder: Path) -> dict[str, str]:
     """Return the files of the library for signatures by their paths in the project."""
     paths = [path for path in folder.rglob("*.[ch]") if path.relative_to(folder).parts[0] != WITHOUT_LIBC]
     return {f"lib/signature/{path.relative_to(folder).as_posix()}": path.read_text("utf-8") for path in paths}
-
-
-def _add(files: dict[str, str], folder: str, tree: SourceTree, sources: Sequence[str]) -> None:
-    """Add the files ``sources`` of ``tree``, and its headers that any of ``files`` needs, to ``folder``."""
-    present = {Path(path).name for path in files}
-    needed = source_files(tree, list(files.values()), sources)
-    files.update({f"{folder}/{name}": text for name, text in needed.items() if name not in present})
 
 
 def _bytes(data: bytes) -> str:

@@ -176,9 +176,10 @@ def _encode(schema: str, **fields: Any) -> bytes:
     return json.dumps({"schema": schema, **fields}, separators=(",", ":")).encode()
 
 
-def _message(payload: bytes, schema: str) -> dict[str, Any]:
-    if len(payload) > MAX_MESSAGE_BYTES:
-        raise MessageError(f"it has {len(payload)} bytes; the limit is {MAX_MESSAGE_BYTES}")
+def decode_fields(payload: bytes, schema: str, max_bytes: int) -> dict[str, Any]:
+    """Return the fields of a JSON object with this schema. Raises ``MessageError``."""
+    if len(payload) > max_bytes:
+        raise MessageError(f"it has {len(payload)} bytes; the limit is {max_bytes}")
     try:
         message = parse_json(payload)
     except ValueError as error:
@@ -186,6 +187,10 @@ def _message(payload: bytes, schema: str) -> dict[str, Any]:
     if not isinstance(message, dict) or message.get("schema") != schema:
         raise MessageError(f"'schema' must be {schema}")
     return message
+
+
+def _message(payload: bytes, schema: str) -> dict[str, Any]:
+    return decode_fields(payload, schema, MAX_MESSAGE_BYTES)
 
 
 def _text(fields: dict[str, Any], name: str) -> str:

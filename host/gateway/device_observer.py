@@ -24,7 +24,8 @@ from arenite.host.update.device_agent import (
 from arenite.host.update.device_link import DeviceLink
 
 _CAUSES: tuple[ResetCause, ...] = ("unknown", "power_on", "reset_pin", "watchdog", "software", "fault")
-_SILENCE_S = 5.0
+#: How long a device may not answer before the gateway says so.
+SILENCE_S = 5.0
 #: From this number of inferences on, a heartbeat is recorded early, so that the window can be closed. Counts stay at
 #: 65,535. From the second number on, the window is closed even if the device counts while it is read: inferences in
 #: between are lost.
@@ -75,14 +76,14 @@ class DeviceObserver:
         """Read the counts. Raises ``DeviceError`` if the device does not answer."""
         if self._is_asked and not self._has_agent:
             return
-        state = read_agent_state(link, _SILENCE_S)
+        state = read_agent_state(link, SILENCE_S)
         self._is_asked, self._has_agent = True, state is not None
         if state is None or not self._follow_start(state):
             return
         assert self._seen is not None
         self._seen = replace(self._seen, up_s=state.up_s)
         if (state.window, state.inferences) != (self._seen.window, self._seen.inferences):
-            window = read_window(link, _SILENCE_S)
+            window = read_window(link, SILENCE_S)
             if window is None or not self._take_up(window):
                 return
             if window.is_consistent or window.state.inferences >= _LATEST:
@@ -130,7 +131,7 @@ class DeviceObserver:
             if self._seen != self._reported.counts:
                 return
         state = window.state
-        if close_window(link, state.window, state.inferences if window.is_consistent else None, _SILENCE_S):
+        if close_window(link, state.window, state.inferences if window.is_consistent else None, SILENCE_S):
             with self._lock:
                 self._seen = Counts(state.boot, state.up_s, state.window + 1)
                 self._reported.set(self._seen)

@@ -25,7 +25,8 @@ _CONNECT_S = 10.0
 _BACKOFF_S = (1, 2)
 #: Reason codes of MQTT 5.
 _NO_SUBSCRIBERS, _WRONG_VERSION, _NOT_AUTHORIZED = 0x10, 0x84, 0x87
-#: The broker ends so many connections within this time if another program uses the same certificate.
+#: A connection that is lost so often within this number of seconds is given up: another program uses the same
+#: certificate, and the broker ends the connection of each program for that of the other.
 _MAX_LOSSES, _LOSSES_S = 4, 15.0
 
 

@@ -12,7 +12,7 @@ from arenite.errors import DeviceError, UsageError
 from arenite.host.fleet.agent import Agent, AgentSettings, DeviceIdentity
 from arenite.host.fleet.agent_connection import AgentConnection, Requests
 from arenite.host.gateway.device_installer import DeviceInstaller
-from arenite.host.gateway.device_observer import DeviceObserver, reset_cause
+from arenite.host.gateway.device_observer import SILENCE_S, DeviceObserver, reset_cause
 from arenite.host.gateway.smp_service import SmpService
 from arenite.host.link.transport import PortGoneError, SerialTransport, Transport
 from arenite.host.mqtt.broker_address import BrokerAddress
@@ -25,7 +25,6 @@ from arenite.profiles.boards import load_board
 #: The times between two looks at a device that answers, and between two tries to reach one that does not.
 _POLL_S, _RETRY_S = 10.0, 2.0
 _WISH_S = 0.2
-_SILENCE_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class SerialDevice:
         """Serve the device while it answers. Raises ``DeviceError`` when it does not."""
         link = DeviceLink(self._open, None, self._settings.baud, wait=self._wait_for_port)
         try:
-            device = read_device(link, _SILENCE_S)
+            device = read_device(link, SILENCE_S)
             if device.is_plain:
                 raise DeviceError(
                     f"The firmware of the device on {self._port} is not one of Arenite's updates.",
@@ -120,7 +119,7 @@ class SerialDevice:
                 elif self._installer.has_work:
                     self._install(link)
                 elif time.monotonic() - looked > poll_s:
-                    read_device(link, _SILENCE_S)
+                    read_device(link, SILENCE_S)
                     self._observer.poll(link)
                     looked = time.monotonic()
         finally:
@@ -129,7 +128,7 @@ class SerialDevice:
     def _start_agent(self, link: DeviceLink, device: Device) -> None:
         folder = self._settings.state / self._name
         folder.mkdir(parents=True, exist_ok=True)
-        cause = reset_cause(read_agent_state(link, _SILENCE_S))
+        cause = reset_cause(read_agent_state(link, SILENCE_S))
         self._installer = DeviceInstaller(
             folder / "gateway.json", self._settings.images, device, read_slots(link)
         )
@@ -171,7 +170,7 @@ class SerialDevice:
     def _look_at_images(self, link: DeviceLink) -> None:
         """After an operator's requests: if the device runs other images now, tell the fleet with a new agent."""
         assert self._installer is not None
-        device = read_device(link, _SILENCE_S)
+        device = read_device(link, SILENCE_S)
         if device.phase not in QUIET_PHASES:
             self._stop.wait(_RETRY_S)
             return

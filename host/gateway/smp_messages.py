@@ -13,8 +13,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from arenite.host.fleet.messages import MAX_INTEGER, MessageError
-from arenite.input_files import parse_json
+from arenite.host.fleet.messages import MAX_INTEGER, MessageError, decode_fields
 
 REQUEST = "arenite.smp-request/1"
 ANSWER = "arenite.smp-answer/1"
@@ -75,7 +74,7 @@ def encode_smp_request(request: SmpRequest) -> bytes:
 
 def decode_smp_request(payload: bytes) -> SmpRequest:
     """Raises ``MessageError``."""
-    fields = _fields(payload, REQUEST)
+    fields = decode_fields(payload, REQUEST, MAX_PAYLOAD_BYTES)
     action = _ACTIONS.get(str(fields.get("action")))
     if action is None:
         raise MessageError(f"'action' must be {', '.join(_ACTIONS)}")
@@ -105,7 +104,7 @@ def encode_smp_answer(answer: SmpAnswer) -> bytes:
 
 def decode_smp_answer(payload: bytes) -> SmpAnswer:
     """Raises ``MessageError``."""
-    fields = _fields(payload, ANSWER)
+    fields = decode_fields(payload, ANSWER, MAX_PAYLOAD_BYTES)
     session, number = _session(fields), _number(fields)
     if "problem" in fields:
         problem, text = _PROBLEMS.get(str(fields["problem"])), fields.get("text")
@@ -115,18 +114,6 @@ def decode_smp_answer(payload: bytes) -> SmpAnswer:
     if "message" not in fields:
         return SmpAnswer(session, number)
     return SmpAnswer(session, number, _message(fields), is_coded=fields.get("coded") is True)
-
-
-def _fields(payload: bytes, schema: str) -> dict[str, Any]:
-    if len(payload) > MAX_PAYLOAD_BYTES:
-        raise MessageError(f"it has {len(payload)} bytes; the limit is {MAX_PAYLOAD_BYTES}")
-    try:
-        fields = parse_json(payload)
-    except ValueError as error:
-        raise MessageError(f"it is not JSON: {error}") from error
-    if not isinstance(fields, dict) or fields.get("schema") != schema:
-        raise MessageError(f"'schema' must be {schema}")
-    return fields
 
 
 def _session(fields: dict[str, Any]) -> str:

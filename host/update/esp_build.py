@@ -6,9 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from arenite.errors import UsageError
 from arenite.firmware.espidf.update_partitions import MODEL, update_partitions
-from arenite.firmware.generator.model_source import model_sources
 from arenite.firmware.update.esp_project import (
     MODEL_HEADER_BYTES,
     EspProgram,
@@ -16,14 +14,12 @@ from arenite.firmware.update.esp_project import (
     write_esp_program,
 )
 from arenite.firmware.update.golden import golden_source
-from arenite.firmware.update.graph_hash import graph_hash
-from arenite.firmware.update.program import ProgramModel
 from arenite.host.build.prepare import prepare
 from arenite.host.build.project import STACK_MARGIN
 from arenite.host.update.golden_samples import golden_samples
 from arenite.host.update.image_pair import MIN_STACK_BYTES
-from arenite.host.update.keys import read_public_key, refuse_test_key, require_private_key
-from arenite.host.update.project_choice import choose_goal
+from arenite.host.update.keys import read_public_key, require_signing_key
+from arenite.host.update.program_choice import choose_goal, program_model, refuse_agent
 from arenite.host.update.signed_image import ImageProperties, sign_image
 from arenite.host.update.update_build import UpdateOptions
 from arenite.profiles.board import Board
@@ -56,31 +52,20 @@ def build_esp_update(
         ToolError: A compiler or imgtool is missing or failed.
     """
     if options.agent:
-        raise UsageError(
-            f"--agent is not for {board.name}: the agent runs on emulated boards so far.",
-            "Leave out --agent.",
-        )
+        refuse_agent(board)
     slot_bytes = next(p.size for p in update_partitions(board) if p.name == MODEL[0])
-    require_private_key(options.key)
-    if not options.allow_test_key:
-        refuse_test_key(options.key)
+    require_signing_key(options.key, allow_test_key=options.allow_test_key)
     properties = ImageProperties(
         options.version, options.counter, board.name, "model", bytes(32), MODEL_HEADER_BYTES
     )
     prepared = prepare(model, removes_channels=False)
     choice = choose_goal(prepared, board, options.optimise)
     golden = golden_source(golden_samples(prepared, options.golden))
-    generated = choice.generated
-    source = ProgramModel(
-        {**model_sources(generated), "golden.c": golden},
-        generated.engine_sources,
-        graph_hash(choice.prepared.source),
-    )
     on_start(
         f"Compiling the constants of {prepared.path.name} for {board.name}, --optimise {choice.optimise}"
     )
     program = esp_program(
-        source,
+        program_model(choice, golden),
         board,
         read_public_key(options.key),
         optimise=choice.optimise,

@@ -10,7 +10,7 @@ from arenite.errors import ToolError, UsageError
 from arenite.firmware.update.layout import UpdateLayout, update_layout
 from arenite.firmware.update.program import payload_regions
 from arenite.host.flash.elf_image import Program
-from arenite.host.update.keys import key_type_of, read_public_key, refuse_test_key, require_private_key
+from arenite.host.update.keys import key_type_of, read_public_key, require_signing_key
 from arenite.host.update.signed_image import ABI_BYTES, ImageProperties, sign_image
 from arenite.profiles.board import Board, MemoryRegion
 
@@ -56,9 +56,7 @@ def slot_regions(board: Board, options: SignOptions) -> tuple[MemoryRegion, Memo
             f"{board.name} is a real board; updates are built only for emulated boards so far.",
             "Choose a board whose name begins with qemu_.",
         )
-    require_private_key(options.key)
-    if not options.allow_test_key:
-        refuse_test_key(options.key)
+    require_signing_key(options.key, allow_test_key=options.allow_test_key)
     empty = pair_bytes(board, options, (0, 0))
     return payload_regions(
         layout, empty[0] - layout.firmware_header_bytes, empty[1] - layout.model_header_bytes

@@ -142,6 +142,14 @@ def require_private_key(path: Path) -> None:
         raise UsageError(f"{path} has a public key, which cannot sign.", "Give the file of the private key.")
 
 
+def require_signing_key(path: Path, *, allow_test_key: bool) -> None:
+    """Raise ``UsageError`` if the PEM file ``path`` has no private key without a password, or if it has a published
+    test key and ``allow_test_key`` is false."""
+    require_private_key(path)
+    if not allow_test_key:
+        refuse_test_key(path)
+
+
 def _load(path: Path) -> Ed25519PublicKey | EllipticCurvePublicKey:
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -17,8 +17,7 @@ from arenite.host.update.keys import (
     MAX_SIGNATURE_BYTES,
     key_type_of,
     read_public_key,
-    refuse_test_key,
-    require_private_key,
+    require_signing_key,
 )
 
 #: Types of TLVs (firmware/update/image.h).
@@ -111,9 +110,7 @@ def sign_image(
         DoesNotFitError: The image is longer than the slot.
         ToolError: imgtool failed.
     """
-    require_private_key(key)
-    if not allow_test_key:
-        refuse_test_key(key)
+    require_signing_key(key, allow_test_key=allow_test_key)
     if not payload:
         raise UsageError("The payload of the image is empty.", "Give the file of a firmware or a model.")
     excess = properties.image_bytes(len(payload), key_type_of(read_public_key(key))) - slot_bytes

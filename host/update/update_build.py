@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from arenite.errors import DoesNotFitError, UsageError
-from arenite.firmware.generator.model_source import model_sources
 from arenite.firmware.update.golden import golden_source
-from arenite.firmware.update.graph_hash import graph_hash
 from arenite.firmware.update.layout import UpdateLayout, update_layout
-from arenite.firmware.update.program import AgentShape, ProgramModel, write_program
+from arenite.firmware.update.program import AgentShape, write_program
 from arenite.host.bench.build_facts import compiler_of, read_facts
-from arenite.host.build.fit import AUTOMATIC_GOALS, BuildChoice, choose
-from arenite.host.build.options import BuildOptions
+from arenite.host.build.fit import BuildChoice
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.build.project import STACK_MARGIN
 from arenite.host.flash.build import direct_build
@@ -22,6 +19,7 @@ from arenite.host.flash.elf_image import Program, read_program
 from arenite.host.update.agent_shape import agent_shape
 from arenite.host.update.golden_samples import golden_samples
 from arenite.host.update.image_pair import MIN_STACK_BYTES, SignOptions, sign_pair, slot_regions
+from arenite.host.update.program_choice import choose_code, goals_of, program_model, require_fit
 from arenite.processes import temporary_folder
 from arenite.profiles.board import Board, MemoryRegion
 
@@ -92,10 +90,10 @@ def build_update(
     signing = SignOptions(options.key, options.version, options.counter, options.allow_test_key)
     regions = slot_regions(board, signing)
     prepared = prepare(model, removes_channels=False)
-    sources = {"golden.c": golden_source(golden_samples(prepared, options.golden))}
-    goals = AUTOMATIC_GOALS if options.optimise is None else (options.optimise,)
+    golden = golden_source(golden_samples(prepared, options.golden))
+    goals = goals_of(options.optimise)
     agent = agent_shape(prepared.model) if options.agent else None
-    linked = _build_first(prepared, board, layout, goals, sources, regions, agent, on_start)
+    linked = _build_first(prepared, board, layout, goals, golden, regions, agent, on_start)
     pair = sign_pair(linked.program, board, regions, signing)
     return UpdateImages(
         None if options.model_only else pair.firmware,
@@ -111,18 +109,17 @@ def _build_first(
     board: Board,
     layout: UpdateLayout,
     goals: Sequence[str],
-    sources: Mapping[str, str],
+    golden: str,
     regions: tuple[MemoryRegion, MemoryRegion],
     agent: AgentShape | None,
     on_start: Callable[[str], None],
 ) -> _Linked:
-    """Return the linked program with the first goal that fits. ``sources`` are further C files with
-    constants of the model. Raises the error of the last goal if none fits."""
+    """Return the linked program with the first goal that fits. ``golden`` is the C source of the self-test. Raises
+    the error of the last goal if none fits."""
     for goal in goals:
-        # A second core or a second memory would put a part of the model elsewhere.
-        choice = choose(prepared, replace(board, ram=board.ram[:1]), BuildOptions(optimise=goal, cores=1))
+        choice = choose_code(prepared, board, goal)
         try:
-            return _build(choice, board, layout, sources, regions, agent, on_start)
+            return _build(choice, board, layout, golden, regions, agent, on_start)
         except DoesNotFitError:
             if goal == goals[-1]:
                 raise
@@ -133,21 +130,14 @@ def _build(
     choice: BuildChoice,
     board: Board,
     layout: UpdateLayout,
-    sources: Mapping[str, str],
+    golden: str,
     regions: tuple[MemoryRegion, MemoryRegion],
     agent: AgentShape | None,
     on_start: Callable[[str], None],
 ) -> _Linked:
     """Return the linked program. Raises ``DoesNotFitError`` with the numbers of missing bytes."""
-    generated, name = choice.generated, choice.prepared.path.name
-    if not choice.verdict.fits:
-        raise DoesNotFitError(
-            f"{name} does not fit {board.name}: {'; '.join(choice.verdict.reasons)}.",
-            f"`arenite fit {choice.prepared.path} --all` shows the boards that it fits.",
-        )
-    model = ProgramModel(
-        {**model_sources(generated), **sources}, generated.engine_sources, graph_hash(choice.prepared.source)
-    )
+    require_fit(choice, board)
+    model = program_model(choice, golden)
     stack_bytes = max(choice.verdict.needs.stack + STACK_MARGIN, MIN_STACK_BYTES)
     with temporary_folder("arenite-update-") as folder:
         write_program(
@@ -156,7 +146,7 @@ def _build(
             stack_bytes=stack_bytes,
             agent=agent,
         )
-        on_start(f"Building {name} for {board.name}, --optimise {choice.optimise}")
+        on_start(f"Building {choice.prepared.path.name} for {board.name}, --optimise {choice.optimise}")
         try:
             elf = direct_build(folder)
         except DoesNotFitError as error:

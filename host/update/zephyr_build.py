@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from arenite.errors import UsageError
-from arenite.firmware.generator.model_source import model_sources
 from arenite.firmware.update.golden import golden_source
-from arenite.firmware.update.graph_hash import graph_hash
-from arenite.firmware.update.program import ProgramModel
 from arenite.firmware.update.zephyr_project import (
     ZephyrSigning,
     require_zephyr_updates,
@@ -20,8 +17,8 @@ from arenite.firmware.update.zephyr_project import (
 from arenite.host.build.prepare import prepare
 from arenite.host.build.project import STACK_MARGIN
 from arenite.host.update.golden_samples import golden_samples
-from arenite.host.update.keys import read_public_key, refuse_test_key, require_private_key
-from arenite.host.update.project_choice import choose_goal
+from arenite.host.update.keys import read_public_key, require_signing_key
+from arenite.host.update.program_choice import choose_goal, program_model, refuse_agent
 from arenite.host.update.signed_image import KINDS, TLV_BOARD, TLV_KIND, ImageProperties
 from arenite.host.update.update_build import UpdateOptions
 from arenite.profiles.board import Board
@@ -50,21 +47,11 @@ def build_zephyr_update(model: Path, board: Board, options: UpdateOptions) -> Ze
     """
     require_zephyr_updates(board)
     _refuse_options(board, options)
-    require_private_key(options.key)
-    if not options.allow_test_key:
-        refuse_test_key(options.key)
+    require_signing_key(options.key, allow_test_key=options.allow_test_key)
     properties = ImageProperties(options.version, 0, board.name, "firmware")
     prepared = prepare(model, removes_channels=False)
     choice = choose_goal(prepared, board, options.optimise)
-    generated = choice.generated
-    source = ProgramModel(
-        {
-            **model_sources(generated),
-            "golden.c": golden_source(golden_samples(prepared, options.golden)),
-        },
-        generated.engine_sources,
-        graph_hash(choice.prepared.source),
-    )
+    golden = golden_source(golden_samples(prepared, options.golden))
     signing = ZephyrSigning(
         options.key.resolve(),
         len(read_public_key(options.key)),
@@ -72,7 +59,7 @@ def build_zephyr_update(model: Path, board: Board, options: UpdateOptions) -> Ze
         {TLV_BOARD: board.name.encode(), TLV_KIND: bytes([KINDS["firmware"]])},
     )
     files = zephyr_program(
-        source,
+        program_model(choice, golden),
         board,
         signing,
         optimise=choice.optimise,
@@ -94,7 +81,4 @@ def _refuse_options(board: Board, options: UpdateOptions) -> None:
             "Leave out --counter.",
         )
     if options.agent:
-        raise UsageError(
-            f"--agent is not for {board.name}: the agent runs on emulated boards so far.",
-            "Leave out --agent.",
-        )
+        refuse_agent(board)

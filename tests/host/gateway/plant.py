@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +11,8 @@ from typing import Any
 
 from arenite.host.cli.main import main
 from tests.host.cli.conftest import Arenite
-from tests.host.fleet.broker_helpers import WAIT_S, until
+from tests.host.fleet.broker_helpers import until
+from tests.host.gateway.smp_plant import Program
 
 
 def hash_of(image: bytes) -> str:
@@ -23,18 +21,10 @@ def hash_of(image: bytes) -> str:
 
 @contextmanager
 def program(log: Path, *arguments: str) -> Iterator[None]:
-    with log.open("wb") as stream:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "arenite.host.cli.main", *arguments], stdout=stream, stderr=stream
-        )
-    try:
+    log.unlink(missing_ok=True)
+    with Program(log, *arguments) as running:
         yield
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(WAIT_S) == 0
-    finally:
-        process.kill()
-        process.wait()
-        print(log.read_text())
+        running.stop()
 
 
 class Plant:
