@@ -4,7 +4,8 @@
 #include "port.h"
 #include "sensor.h"
 
-enum { STEPS = 128, TEXT_BYTES = 64, POLL_MS = 10, TURN_MS = 20 }; /* TEXT_BYTES is a power of two */
+enum { STEPS = 128, TEXT_BYTES = 64, POLL_MS = 10 };        /* TEXT_BYTES is a power of two */
+enum { BETWEEN_TURNS_MS = 20, QUIET_MS = 1, TURNS_MS = 4 }; /* of a loop that does not wait */
 enum { BETWEEN, IN_LINE, IN_FRAME };
 
 static ar_update *updates;
@@ -88,11 +89,18 @@ static void take_turn(void)
     last_turn = port_ticks();
 }
 
+static uint32_t is_within(uint32_t since, uint32_t ms) { return port_ticks() - since < ms * PORT_TICKS_PER_MS; }
+
 void shared_port_serve(void)
 {
-    if (port_ticks() - last_turn >= TURN_MS * PORT_TICKS_PER_MS) {
-        take_turn();
+    const uint32_t begin = port_ticks();
+    if (is_within(last_turn, BETWEEN_TURNS_MS)) {
+        return;
     }
+    /* The port has room for one byte, so a single turn would take one byte of many. */
+    do {
+        take_turn();
+    } while (is_active && is_within(last, QUIET_MS) && is_within(begin, TURNS_MS));
 }
 
 /* While an update arrives, the processor does not sleep: the port has room for one byte, and many arrive in a
@@ -100,7 +108,7 @@ void shared_port_serve(void)
 void sensor_wait(void)
 {
     take_turn();
-    is_active &= (uint32_t)(port_ticks() - last < POLL_MS * PORT_TICKS_PER_MS);
+    is_active &= is_within(last, POLL_MS);
     if (!is_active) {
         board_wait();
     }

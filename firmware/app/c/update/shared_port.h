@@ -18,8 +18,8 @@ void shared_port_connect(ar_update *update);
 
 /* The work for updates is done in turns: up to 64 bytes, or a part of an action, which may be the hash of 256 bytes, the
  * programming of 64, or the erasure of a page. sensor_wait() takes a turn, so an update takes the time in which the loop
- * waits for samples. This function takes one if there was none for 20 ms, so an update also goes on if the loop never
- * waits. Both reset the device when an update asks for it. */
+ * waits for samples. If there was no turn for 20 ms, shared_port_serve() takes turns for up to 4 ms, or until the port was
+ * quiet for 1 ms, so an update also goes on if the loop never waits. Both reset the device when an update asks for it. */
 void shared_port_serve(void);
 
 /* The functions of ar_update_board. */
