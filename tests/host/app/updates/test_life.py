@@ -224,3 +224,20 @@ def test_an_upload_takes_the_time_between_samples(tmp_path: Path, key: Path) -> 
         run_smpmgr(device.port, "image", "upload", str(app.images.firmware))
         counts = device.status()
     assert counts["samples"] > RATE_OF_SOUND and (counts["lost"], counts["late"]) == (0, 0)
+
+
+def test_a_loop_that_never_sleeps_takes_updates(arenite: Arenite, tmp_path: Path, key: Path) -> None:
+    library_or_skip("ed25519")
+    busy = []
+    for version, seed in (("1.0.0", OLD), ("1.1.0", NEW)):
+        app = signed_app(tmp_path / version, key, seed, version).app
+        main = app.directory / "src/main.c"
+        main.write_text(main.read_text().replace("        app_sleep();\n", ""))
+        busy.append(signed(app))
+    assert busy[0].images.abi == busy[1].images.abi
+    bench = Bench(tmp_path, key)
+    bench.program(busy[0])
+    with bench.run(SAMPLES) as device:
+        device.text.read_until("Started")
+        assert arenite("update", "push", busy[1].images.model, device.port).code == 0
+        assert _model_of(device) == _id(busy[1], "confirmed")
