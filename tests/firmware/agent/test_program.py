@@ -14,7 +14,7 @@ import pytest
 from arenite.firmware.update.loader import build_loader
 from arenite.host.emulator.flash_file import new_flash, start_updatable
 from arenite.host.interface.build import fit
-from arenite.host.update.agent_cost import FLASH_BYTES, ram_bytes
+from arenite.host.update.agent_cost import EMULATED_FLASH_BYTES, ram_bytes
 from arenite.host.update.agent_shape import agent_shape
 from arenite.host.update.device_link import DeviceLink
 from arenite.host.update.keys import generate_key, read_public_key
@@ -130,4 +130,4 @@ def test_the_sizes_are_those_of_the_page_and_of_the_prediction() -> None:
         pytest.skip(f"the figures are not those of arm-none-eabi-gcc {version}")
     for row in sizes.rows():
         assert row in page, row
-    assert sizes.flash_table() == FLASH_BYTES
+    assert sizes.flash_table() == EMULATED_FLASH_BYTES
