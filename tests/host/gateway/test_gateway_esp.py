@@ -16,7 +16,7 @@ from arenite.host.update.device_link import DeviceLink
 from arenite.host.update.smp_message import GROUP_OS, WRITE
 from tests.firmware.agent.expected_observations import SEEDS, expected_observations
 from tests.firmware.update.esp32.esp_agent import EspWithAgent
-from tests.firmware.update.esp32.esp_board import BOARD, press_reset
+from tests.firmware.update.esp32.esp_board import BOARD, reset_over_usb
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, library_or_skip
 from tests.host.cli.conftest import Arenite, arenite
 from tests.host.fleet.broker_helpers import needs_broker, until
@@ -64,7 +64,7 @@ def test_the_gateway_reports_and_updates_an_esp32(tmp_path: Path, port: int, are
                 device.read_until("self-test 3 samples passed")
         with plant.gateway(f"pump-1={machine.port}"):
             until(lambda: len(boots(plant.url)) == 5)  # four of the gateway, one of the device
-            press_reset(machine)
+            reset_over_usb(machine)
             until(lambda: len(boots(plant.url)) == 6)
             assert plant.roll_out(1, "1.1.0", new)["state"] == "done"
             until(lambda: len(boots(plant.url)) == 7)

@@ -66,7 +66,7 @@ esp_err_t esp_partition_mmap(const esp_partition_t *partition, size_t offset, si
 
 void esp_restart(void) { port_restart(PORT_REQUESTED); }
 
-/* A restart without port_restart is that of the machine's reset, which the test makes. */
+/* A restart without port_restart is a reset over the chip's USB, which the test makes. */
 uint32_t port_reset_cause(uint32_t *word)
 {
     static const uint8_t causes[] = {[PORT_POWER_ON] = HEALTH_PIN,

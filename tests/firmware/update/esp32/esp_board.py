@@ -109,8 +109,8 @@ def run(elf: Path, flash: bytes, folder: Path) -> Iterator[RunningEmulator]:
         yield machine
 
 
-def press_reset(machine: RunningEmulator) -> None:
-    """Reset the machine, as a reset button does. The RAM keeps its content."""
+def reset_over_usb(machine: RunningEmulator) -> None:
+    """Reset the machine, as esptool does over the chip's own USB. The RAM keeps its content."""
     assert machine.process.stdin is not None
     machine.process.stdin.write(b'{"execute": "system_reset"}\n')
     machine.process.stdin.flush()

@@ -24,7 +24,7 @@ from arenite.profiles.boards import all_boards, load_board
 from tests.firmware.agent import esp_sizes
 from tests.firmware.agent.sizes import SHAPES
 from tests.firmware.update.esp32.esp_agent import EspWithAgent
-from tests.firmware.update.esp32.esp_board import BOARD, press_reset, project_macros
+from tests.firmware.update.esp32.esp_board import BOARD, project_macros, reset_over_usb
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, library_or_skip
 from tests.host.small_graphs import CLASSES, classifier, float_edges, save
 from tests.host.update.slot_board import SlotBoard
@@ -157,7 +157,7 @@ def test_the_program_has_the_predicted_ram_and_tells_why_it_started(tmp_path: Pa
         device.send("infer 7")
         device.read_until("inference ")
         check(POWER_ON, 1, 1)
-        press_reset(machine)
+        reset_over_usb(machine)
         device.read_until("self-test 3 samples passed")
         check(PIN, 2, 0)
     model = next(p for p in update_partitions(load_board(BOARD)) if p.name == "model_0")
