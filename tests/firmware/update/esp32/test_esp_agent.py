@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from arenite.converters.graph.model import Model
 from arenite.firmware.espidf.update_partitions import update_partitions
@@ -125,7 +126,7 @@ def static_ram(elf: Path) -> int:
         file = ELFFile(stream)
         sections = {k for k, s in enumerate(file.iter_sections()) if s.name in (".noinit", ".data", ".bss")}
         table = file.get_section_by_name(".symtab")
-        assert table is not None and len(sections) == 3
+        assert isinstance(table, SymbolTableSection) and len(sections) == 3
         symbols = [symbol for symbol in table.iter_symbols() if symbol["st_shndx"] in sections]
         return sum(symbol["st_size"] for symbol in symbols)
 
