@@ -8,8 +8,12 @@
 
 static ar_agent agent;
 /* Start-up does not clear it, so it counts the starts as long as the RAM keeps its content. */
-static uint32_t starts __attribute__((section(".noinit.agent_starts")));
+static uint32_t starts AR_NOINIT;
 
+#ifdef AR_UPDATE_PARTITIONS
+/* The chip itself stores the reason, that of port_restart too. */
+static uint32_t cause_of_start(void) { return agent_hardware_cause(); }
+#else
 /* Returns the reason that port_restart left before a reset, or else the one that the hardware has. */
 static uint32_t cause_of_start(void)
 {
@@ -20,6 +24,7 @@ static uint32_t cause_of_start(void)
     port_reason = 0; /* a reset without port_restart must not find it */
     return reason != 0 && reason < sizeof causes ? causes[reason] : hardware;
 }
+#endif
 
 void agent_glue_start(void) { ar_agent_start(&agent, cause_of_start(), ++starts, port_ticks()); }
 
@@ -49,7 +54,9 @@ uint32_t agent_glue_infer(const ar_model *model, const ar_golden *golden, uint32
     }
     const uint32_t start = port_ticks();
     ar_self_test_run(model, health_alive);
-    const uint32_t latency_us = PORT_MICROSECONDS(port_ticks() - start);
+    /* The counters of boards with an agent have whole ticks in a microsecond. PORT_MICROSECONDS would need 64 bits on an
+     * ESP32. */
+    const uint32_t latency_us = (port_ticks() - start) / PORT_TICKS_PER_US;
     ar_observe_output(&agent.observations, latency_us, model->outputs[0].data, sign_of(&model->outputs[0]));
     return latency_us;
 }

@@ -19,12 +19,19 @@ from arenite.firmware.espidf.update_partitions import (
 from arenite.firmware.generator.features import NO_FEATURES
 from arenite.firmware.generator.output_folder import MANIFEST, write_folder
 from arenite.firmware.generator.project import SCHEMA
-from arenite.firmware.sources import BOARDS, ENGINE, UPDATE
+from arenite.firmware.sources import AGENT, BOARDS, ENGINE, UPDATE
 from arenite.firmware.update.algorithms import signature_check
 from arenite.firmware.update.model_code import model_code
 from arenite.firmware.update.model_data import ModelData, compile_model_data
 from arenite.firmware.update.p256_m import WITHOUT_LIBC
-from arenite.firmware.update.program import PROTOCOL, PROTOCOL_SOURCES, ProgramModel, add_sources
+from arenite.firmware.update.program import (
+    AGENT_SOURCES,
+    PROTOCOL,
+    PROTOCOL_SOURCES,
+    AgentShape,
+    ProgramModel,
+    add_sources,
+)
 from arenite.profiles.board import Board
 
 #: The bytes of an image before its payload. A firmware's are one page, which esp_slots.c keeps apart.
@@ -119,12 +126,18 @@ class EspProgram:
 
 
 def esp_program(
-    model: ProgramModel, board: Board, public_key: bytes, *, optimise: str, stack_bytes: int
+    model: ProgramModel,
+    board: Board,
+    public_key: bytes,
+    *,
+    optimise: str,
+    stack_bytes: int,
+    agent: AgentShape | None = None,
 ) -> EspProgram:
     """Return the project of ``model`` for ``board`` without its manifest and the image of the model.
 
     ``public_key`` has 32 (Ed25519) or 64 bytes (P-256). ``stack_bytes`` is what the model, the protocol and the check
-    of signatures need.
+    of signatures need. With ``agent``, the program has the agent of a fleet, which does not change the ABI.
 
     Raises:
         ToolError: The compiler of the model's data is missing or failed, or a library could not be downloaded.
@@ -144,6 +157,8 @@ def esp_program(
         board=board.name, graph=_bytes(model.graph), abi=_bytes(abi), key=_bytes(public_key)
     )
     files["lib/update/update_layout.h"] = _LAYOUT
+    if agent is not None:
+        add_sources(files, "lib/update", AGENT, (*AGENT_SOURCES, "cause_port.c"))
     add_sources(files, "lib/update", UPDATE, (*_SOURCES, *check.sources))
     for name in _BOARD_FILES:
         files[f"{'src' if name.endswith('.c') else 'lib/board'}/{name}"] = BOARDS.read(name)
@@ -154,6 +169,7 @@ def esp_program(
         *_MACROS,
         *(flag.removeprefix("-D") for flag in check.defines),
         f"ARENITE_BAUD={board.uart.baud}",
+        *(agent.macros if agent is not None else ()),
     ]
     macros += ["ARENITE_USB_SERIAL_JTAG"] if board.espressif.link == "usb_serial_jtag" else []
     return EspProgram(

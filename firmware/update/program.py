@@ -50,7 +50,8 @@ _CONSTANTS = (
     "*/src/*.o(.rodata .rodata.*)",
 )
 
-_AGENT_SOURCES = ("agent_glue.c", "device_agent.c", "observations.c")
+#: The C files of the agent, besides the one of the reset cause.
+AGENT_SOURCES = ("agent_glue.c", "device_agent.c", "observations.c")
 #: The most classes that the agent counts (``observations.h``).
 MAX_CLASSES = 64
 #: The file of the reset cause by the family of the board.
@@ -131,7 +132,7 @@ def write_program(
     add_sources(files, "lib/update", UPDATE, update_sources)
     if agent is not None:
         cause = _CAUSES.get(board.emulator.family, "cause_unknown.c")
-        add_sources(files, "lib/update", AGENT, (*_AGENT_SOURCES, cause))
+        add_sources(files, "lib/update", AGENT, (*AGENT_SOURCES, cause))
         # Its files include headers of the update library too.
         add_sources(files, "lib/update", UPDATE, ())
     board_sources = (core.start, *core.helpers, *family.sources)

@@ -110,6 +110,12 @@ static uint32_t infer(void)
         }
         number = 10 * number + digit;
     } while (line[++at]);
+#ifdef AR_UPDATE_PARTITIONS
+    if (golden.count == 0) {
+        update_print("impossible: there is no model\n");
+        return 1;
+    }
+#endif
     update_print("inference ");
     update_print_number(agent_glue_infer(&model, &golden, number));
     update_print(" us\n");

@@ -59,7 +59,8 @@ from arenite.profiles.boards import load_board
 @click.option(
     "--agent",
     is_flag=True,
-    help="Count latencies, classes and statistics of the input on the device, for a fleet (docs/fleet.md).",
+    help="Count latencies, classes and statistics of the input on the device, for a fleet (docs/fleet.md). For "
+    "emulated boards and ESP32 boards.",
 )
 @allow_test_key_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")

@@ -16,10 +16,11 @@ from arenite.firmware.update.esp_project import (
 from arenite.firmware.update.golden import golden_source
 from arenite.host.build.prepare import prepare
 from arenite.host.build.project import STACK_MARGIN
+from arenite.host.update.agent_shape import agent_shape
 from arenite.host.update.golden_samples import golden_samples
 from arenite.host.update.image_pair import MIN_STACK_BYTES
 from arenite.host.update.keys import read_public_key, require_signing_key
-from arenite.host.update.program_choice import choose_goal, program_model, refuse_agent
+from arenite.host.update.program_choice import choose_goal, program_model
 from arenite.host.update.signed_image import ImageProperties, sign_image
 from arenite.host.update.update_build import UpdateOptions
 from arenite.profiles.board import Board
@@ -51,8 +52,6 @@ def build_esp_update(
         DoesNotFitError: The model does not fit the board or its partition.
         ToolError: A compiler or imgtool is missing or failed.
     """
-    if options.agent:
-        refuse_agent(board)
     slot_bytes = next(p.size for p in update_partitions(board) if p.name == MODEL[0])
     require_signing_key(options.key, allow_test_key=options.allow_test_key)
     properties = ImageProperties(
@@ -70,6 +69,7 @@ def build_esp_update(
         read_public_key(options.key),
         optimise=choice.optimise,
         stack_bytes=max(choice.verdict.needs.stack + STACK_MARGIN, MIN_STACK_BYTES),
+        agent=agent_shape(prepared.model) if options.agent else None,
     )
     image = sign_image(
         program.data.payload,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from arenite.errors import DoesNotFitError, UsageError
+from arenite.errors import DoesNotFitError
 from arenite.firmware.generator.model_source import model_sources
 from arenite.firmware.update.graph_hash import graph_hash
 from arenite.firmware.update.program import ProgramModel
@@ -51,11 +51,3 @@ def program_model(choice: BuildChoice, golden: str) -> ProgramModel:
     generated = choice.generated
     sources = {**model_sources(generated), "golden.c": golden}
     return ProgramModel(sources, generated.engine_sources, graph_hash(choice.prepared.source))
-
-
-def refuse_agent(board: Board) -> None:
-    """Raise the ``UsageError`` for a program that another build system compiles."""
-    raise UsageError(
-        f"--agent is not for {board.name}: the agent runs on emulated boards so far.",
-        "Leave out --agent.",
-    )

@@ -18,7 +18,7 @@ from arenite.host.build.prepare import prepare
 from arenite.host.build.project import STACK_MARGIN
 from arenite.host.update.golden_samples import golden_samples
 from arenite.host.update.keys import read_public_key, require_signing_key
-from arenite.host.update.program_choice import choose_goal, program_model, refuse_agent
+from arenite.host.update.program_choice import choose_goal, program_model
 from arenite.host.update.signed_image import KINDS, TLV_BOARD, TLV_KIND, ImageProperties
 from arenite.host.update.update_build import UpdateOptions
 from arenite.profiles.board import Board
@@ -81,4 +81,7 @@ def _refuse_options(board: Board, options: UpdateOptions) -> None:
             "Leave out --counter.",
         )
     if options.agent:
-        refuse_agent(board)
+        raise UsageError(
+            f"--agent is not for {board.name}: applications of Zephyr have no agent of a fleet.",
+            "Leave out --agent.",
+        )

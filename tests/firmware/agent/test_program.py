@@ -14,7 +14,7 @@ import pytest
 from arenite.firmware.update.loader import build_loader
 from arenite.host.emulator.flash_file import new_flash, start_updatable
 from arenite.host.interface.build import fit
-from arenite.host.update.agent_cost import FLASH_BYTES, ram_bytes
+from arenite.host.update.agent_cost import EMULATED_FLASH_BYTES, ram_bytes
 from arenite.host.update.agent_shape import agent_shape
 from arenite.host.update.device_link import DeviceLink
 from arenite.host.update.keys import generate_key, read_public_key
@@ -134,4 +134,4 @@ def test_the_sizes_are_those_of_the_page_and_of_the_prediction() -> None:
         # The rows have needed the programs of these two cores. Others are built for one kind of agent, to save time.
         indices = range(len(sizes.KINDS)) if core in ("cortex-m0", "cortex-m4f") else [len(sizes.KINDS) - 1]
         for k in indices:
-            assert sizes.agent_sizes(board, sizes.KINDS[k]).flash == FLASH_BYTES[core][k], (core, k)
+            assert sizes.agent_sizes(board, sizes.KINDS[k]).flash == EMULATED_FLASH_BYTES[core][k], (core, k)

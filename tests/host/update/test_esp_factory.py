@@ -15,7 +15,7 @@ import pytest
 from arenite.firmware.espidf.update_partitions import update_partitions
 from arenite.host.update.image_file import read_image
 from arenite.profiles.boards import load_board
-from tests.firmware.update.esp32.esp_board import idf_build
+from tests.firmware.update.esp32.esp_board import idf_build, project_macros
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, library_or_skip
 from tests.host.cli.conftest import Arenite, arenite
 from tests.host.small_graphs import classifier, save
@@ -189,17 +189,23 @@ def test_what_cannot_be_made_is_refused(arenite: Arenite, project: Path, damage:
     assert not (project.parent / "device.bin").exists()
 
 
-def test_a_build_for_an_esp32_refuses_other_folders_the_agent_and_large_models(
-    arenite: Arenite, project: Path, tmp_path: Path
-) -> None:
+def test_a_build_for_an_esp32_refuses_other_folders(arenite: Arenite, project: Path, tmp_path: Path) -> None:
     model, key = project.parent / "model.tflite", project.parent / "release.pem"
     arguments = ("update", "build", model, "--board", BOARD, "--key", key, "--version", "1.0.0")
     other = tmp_path / "other"
     other.mkdir()
     (other / "mine.txt").write_text("mine")
     arenite(*arguments, "-o", other).refused(2, "is not empty and is not an Arenite project")
-    arenite(*arguments, "-o", tmp_path / "new", "--agent").refused(2, "--agent is not for")
-    assert not (tmp_path / "new").exists()
+
+
+def test_the_option_agent_puts_the_agent_into_the_project(
+    arenite: Arenite, project: Path, tmp_path: Path
+) -> None:
+    model, key = project.parent / "model.tflite", project.parent / "release.pem"
+    arguments = ("update", "build", model, "--board", BOARD, "--key", key, "--version", "1.0.0", "--agent")
+    assert arenite(*arguments, "-o", tmp_path / "new").code == 0
+    assert "AR_AGENT" in project_macros(tmp_path / "new")
+    assert "AR_AGENT" not in project_macros(project)
 
 
 def test_the_commands_for_other_projects_name_those_for_updates(arenite: Arenite, project: Path) -> None:

@@ -5,6 +5,7 @@
 
 #include "esp_partition.h"
 #include "esp_system.h"
+#include "health.h"
 #include "port.h"
 
 #define FLASH ((uint8_t *)FLASH_AT)
@@ -64,6 +65,18 @@ esp_err_t esp_partition_mmap(const esp_partition_t *partition, size_t offset, si
 }
 
 void esp_restart(void) { port_restart(PORT_REQUESTED); }
+
+/* A restart without port_restart is a reset over the chip's USB, which the test makes. */
+uint32_t port_reset_cause(uint32_t *word)
+{
+    static const uint8_t causes[] = {[PORT_POWER_ON] = HEALTH_PIN,
+                                     [PORT_REQUESTED] = HEALTH_SOFTWARE,
+                                     [PORT_FAULT] = HEALTH_FAULT,
+                                     [PORT_WATCHDOG] = HEALTH_WATCHDOG};
+    *word = port_reason ^ PORT_REASON_MAGIC;
+    port_reason = PORT_REASON_MAGIC | PORT_POWER_ON;
+    return *word < sizeof causes ? causes[*word] : HEALTH_POWER_ON;
+}
 
 void port_watchdog_start(void) {}
 void port_watchdog_feed(void) {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +26,14 @@ _STACK_BYTES = 8192
 _PAGES = {"OTA": "ota_0", "MODEL": "model_0", "UPDATE": "update"}
 
 
+def project_macros(project: Path) -> list[str]:
+    """Return the macros with which ESP-IDF compiles the sources of ``project``."""
+    text = (project / "src/CMakeLists.txt").read_text()
+    found = re.search(r"target_compile_definitions\(\S+ PRIVATE (.*)\)", text)
+    assert found is not None
+    return found[1].split()
+
+
 def build(project: Path, folder: Path) -> Path:
     """Compile the C files of ``project``, except for the port of ESP-IDF, with warnings as errors. Return the ELF."""
     machine = load_board(_MACHINE)
@@ -35,7 +44,7 @@ def build(project: Path, folder: Path) -> Path:
     values = {f"{name.upper()}_AT": places[name].offset for name in places if name != "nvs"}
     values |= {f"{name}_PAGES": places[key].size // 4096 for name, key in _PAGES.items()}
     macros = [f"-D{name}={value:#x}u" for name, value in {**values, "FLASH_AT": _FLASH_AT}.items()]
-    macros += ["-DAR_HEALTH", "-DAR_UPDATE_PARTITIONS", *(f"-D{text}" for text in family.defines)]
+    macros += [f"-D{text}" for text in (*project_macros(project), *family.defines)]
     include = [f"-I{project / name}" for name in ("src", "lib/arenite", "lib/update", "lib/board")]
     include += [
         f"-isystem{project / 'lib/signature'}",
@@ -98,3 +107,10 @@ def run(elf: Path, flash: bytes, folder: Path) -> Iterator[RunningEmulator]:
     extra = ("-m", f"{_RAM_BYTES >> 20}M", "-object", backend, "-machine", "memory-backend=ram")
     with start(load_board(_MACHINE), elf, extra=extra, icount=False) as machine:
         yield machine
+
+
+def reset_over_usb(machine: RunningEmulator) -> None:
+    """Reset the machine, as esptool does over the chip's own USB. The RAM keeps its content."""
+    assert machine.process.stdin is not None
+    machine.process.stdin.write(b'{"execute": "system_reset"}\n')
+    machine.process.stdin.flush()
