@@ -13,7 +13,7 @@ needs_broker = pytest.mark.skipif(
     shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin:/bin:/usr/local/bin") is None,
     reason="no mosquitto",
 )
-WAIT_S = 60.0
+WAIT_S = 180.0
 
 
 def until(condition: Callable[[], Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +16,7 @@ from arenite.firmware.update.loader import build_loader
 from arenite.host.emulator.flash_file import UpdatableEmulator, new_flash, start_updatable
 from arenite.host.fleet.observations import BINS
 from arenite.host.link.transport import PortFullError
+from arenite.host.update.device_info import read_device
 from arenite.host.update.device_link import DeviceLink
 from arenite.host.update.keys import generate_key, read_public_key
 from arenite.host.update.smp_message import GROUP_OS, WRITE
@@ -99,8 +101,9 @@ def test_the_server_has_the_exact_counts(tmp_path: Path, port: int, arenite: Are
             assert total.counts(f"inputs.{k}", BINS) == [2 * count for count in expected.inputs[k]]
         assert sum(total.histograms["latency"].values()) == 2 * len(SEEDS)
         assert [body["reset_cause"] for body in boots(plant.url)] == ["unknown"] * 2
-        DeviceLink(lambda: transport, use_code=False).request(WRITE, GROUP_OS, RESET)
-        device.read_until("self-test 3 samples passed")
+        link = DeviceLink(lambda: transport, use_code=False)
+        link.try_request(WRITE, GROUP_OS, RESET, 20.0)
+        read_device(link, is_restarting=True)  # it answers after its self-test
         with plant.gateway(f"pump-1={emulator.machine.port}"):
             until(lambda: len(boots(plant.url)) == 4)  # of the gateway and of the device
             emulator.reset()  # nobody tells the reason
@@ -128,10 +131,19 @@ def test_a_release_that_drifts_is_put_back(tmp_path: Path, port: int, arenite: A
             plant.add("1.0.2", new.model, reference="reference.json")
             plant.fleet("rollout", "start", "1.0.2", "--set=soak_s=300", "--set=min_inferences=30")
 
+            sent, counted, end = 0, 0, 0.0
+
             def is_back() -> bool:
-                # A line that meets a request of the gateway is lost. Its answers go to the gateway.
-                with suppress(PortFullError):  # the device takes no bytes during an installation
-                    emulator.machine.transport.write(b"infer 3\ninfer 4\n")
+                # A line that meets a request of the gateway is lost. Its answers go to the gateway. Few lines wait for
+                # the device: the requests of the gateway come behind them.
+                nonlocal sent, counted, end
+                counts = [cohort(plant.url, version).totals["inferences"] for version in ("1.0.1", "1.0.2")]
+                if sum(counts) > counted or time.monotonic() > end:
+                    sent, counted, end = sum(counts), sum(counts), time.monotonic() + 20
+                if sent < counted + 12:
+                    sent += 4
+                    with suppress(PortFullError):  # the device takes no bytes during an installation
+                        emulator.machine.transport.write(b"infer 3\ninfer 4\n" * 2)
                 return bool(plant.fleet("rollout", "show", "1")["state"] == "rolled_back")
 
             until(is_back)
