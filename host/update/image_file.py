@@ -15,7 +15,7 @@ from arenite.input_files import read_bytes
 MAX_IMAGE_BYTES = 64 * 2**20
 _HEADER = struct.Struct("<LLHHLLBBHL4x")
 _MAGIC, _PROTECTED, _UNPROTECTED = 0x96F3B83D, 0x6908, 0x6907
-_TLV_HASH, _TLV_COUNTER = 0x10, 0x50
+_TLV_KEY_HASH, _TLV_HASH, _TLV_COUNTER = 0x01, 0x10, 0x50
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,9 @@ class ImageFile:
     counter: int
     hash: bytes  # by which devices name the image
     abi: bytes | None  # hash of graph, arena and kernels
+    key_hash: (
+        bytes  # of the public key of the signature (``keys.key_hash``); empty if the image does not name it
+    )
 
     @property
     def pair(self) -> int:
@@ -79,6 +82,7 @@ def read_image(path: Path) -> ImageFile:
         int.from_bytes(tlvs[_TLV_COUNTER], "little"),
         tlvs[_TLV_HASH],
         tlvs.get(TLV_ABI),
+        tlvs.get(_TLV_KEY_HASH, b""),
     )
 
 

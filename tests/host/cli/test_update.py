@@ -30,10 +30,21 @@ def test_an_image_is_signed_and_verified(arenite: Arenite, tmp_path: Path) -> No
     assert signed["bytes"] == image.stat().st_size > 2048 + 512
     assert (signed["kind"], signed["abi"], signed["counter"]) == ("firmware", None, 7)
     public = tmp_path / "release.public.pem"
-    assert "are right" in arenite("update", "verify", image, "--key", public).out
-    other = tmp_path / "other.pem"
-    arenite("update", "keygen", other)
-    arenite("update", "verify", image, "--key", other).refused(1, "is not valid", "the key is its own")
+    verified = arenite("update", "verify", image, "--key", public).out
+    # MCUboot's hash of a key is that of its DER form.
+    command = ["openssl", "pkey", "-pubin", "-in", str(public), "-outform", "DER"]
+    own = hashlib.sha256(subprocess.run(command, check=True, capture_output=True).stdout).hexdigest()
+    assert "are right" in verified and own in verified
+    other, damaged = tmp_path / "other.pem", tmp_path / "damaged.bin"
+    made = arenite("update", "keygen", other).out
+    digest = made.split("its hash is ")[1].strip()
+    arenite("update", "verify", image, "--key", other).refused(
+        1, "is not valid", f"the key {own[:16]}", f"is the key {digest[:16]}", "the key is its own"
+    )
+    damaged.write_bytes(image.read_bytes()[:-1] + bytes([image.read_bytes()[-1] ^ 1]))
+    arenite("update", "verify", damaged, "--key", public).refused(
+        1, "is not valid", "that the image is whole"
+    )
 
 
 def test_mistakes_are_told_and_nothing_is_written(arenite: Arenite, tmp_path: Path) -> None:
