@@ -9,6 +9,7 @@ import click
 
 from arenite.errors import UsageError
 from arenite.host.cli.ending_signals import ending_signals
+from arenite.host.cli.fleet_add import add
 from arenite.host.cli.fleet_options import (
     broker_option,
     certificates_option,
@@ -28,10 +29,8 @@ from arenite.host.fleet.fleet_status import fleet_status, rollout_status
 from arenite.host.fleet.open_database import open_database
 from arenite.host.fleet.registry import (
     DEFAULT_GROUP,
-    add_release,
     claim_fleet,
     fleet_name,
-    parse_release_images,
     set_group,
 )
 from arenite.host.fleet.rollout import abort_rollout, pause_rollout, resume_rollout, start_rollout
@@ -41,7 +40,6 @@ from arenite.host.fleet.server_lock import only_server
 from arenite.host.fleet.topics import check_name
 from arenite.host.mqtt.broker_address import parse_broker_address
 from arenite.host.report.console import note, print_json, show, table
-from arenite.input_files import parse_json, read_text
 
 DEFAULT_FLEET = "fleet"
 
@@ -162,25 +160,6 @@ def rollout() -> None:
 
 
 @rollout.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@database_option
-def add(file: Path, url: str) -> int:
-    """Add the release that FILE describes (arenite.release/1)."""
-    try:
-        value = parse_json(read_text(file))
-    except ValueError as error:
-        raise UsageError(
-            f"{file} is not JSON: {error}.", "docs/fleet.md describes the file of a release."
-        ) from error
-    release, images = parse_release_images(value, file)
-    database = existing_database(url)
-    with database.transaction() as transaction:
-        add_release(transaction, SystemClock().now_ms(), user_name(), release, images)
-    show(f"release {release}: {sum(2 if image.firmware else 1 for image in images)} images")
-    return 0
-
-
-@rollout.command()
 @click.argument("release")
 @click.option("--group", "name", default=DEFAULT_GROUP, show_default=True, help="Group of devices.")
 @click.option(
@@ -261,6 +240,7 @@ def abort(number: int, url: str) -> int:
     return 0
 
 
+rollout.add_command(add)
 rollout.add_command(show_rollout)
 fleet.add_command(web)
 fleet.add_command(prune)

@@ -12,7 +12,13 @@ from arenite.host.cli.option_types import WholeNumber
 from arenite.host.cli.update_build import build
 from arenite.host.cli.update_device import emulate, loader
 from arenite.host.cli.update_factory import factory
-from arenite.host.cli.update_options import allow_test_key_option, counter_option, private_key_option
+from arenite.host.cli.update_options import (
+    allow_test_key_option,
+    counter_option,
+    private_key_option,
+    read_reference_option,
+    reference_option,
+)
 from arenite.host.cli.update_push import push, rollback, status
 from arenite.host.cli.update_repository import repository
 from arenite.host.report.console import print_json, show
@@ -126,6 +132,7 @@ def keygen(file: Path, key_type: str, test: bool) -> int:
     type=WholeNumber(),
     help="Size of a slot. Without this option, it is all flash memory of the board.",
 )
+@reference_option
 @allow_test_key_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def sign(
@@ -140,6 +147,7 @@ def sign(
     header_bytes: int,
     address: int | None,
     slot_bytes: int | None,
+    reference: Path | None,
     allow_test_key: bool,
     as_json: bool,
 ) -> int:
@@ -147,7 +155,7 @@ def sign(
 
     Needs the extra `update`: pip install 'arenite[update]'.
     """
-    profile = load_board(board)
+    profile, record = load_board(board), read_reference_option(reference)
     properties = ImageProperties(
         version,
         counter,
@@ -156,6 +164,7 @@ def sign(
         _digest(abi),
         header_bytes,
         address,
+        record.content if record is not None else None,
     )
     image = sign_image(
         read_bytes(payload, MAX_PAYLOAD_BYTES),

@@ -42,9 +42,7 @@ class Device:
     counters: tuple[int, ...]  # least security counter of firmware and model
     slot_bytes: tuple[int, ...]
     is_plain: bool = False
-    key_hash: bytes = (
-        b""  # of the public key that the device trusts (``keys.key_hash``); empty if it does not tell it
-    )
+    key_hash: bytes = b""  # of the key that it trusts (``keys.key_hash``); empty if it does not tell it
 
 
 @dataclass(frozen=True)

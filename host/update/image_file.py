@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from arenite.errors import UsageError
-from arenite.host.update.signed_image import KINDS, TLV_ABI, TLV_BOARD, TLV_KIND
+from arenite.host.update.signed_image import KINDS, TLV_ABI, TLV_BOARD, TLV_KIND, TLV_RECORD
 from arenite.input_files import read_bytes
 
 #: The longest image that is read.
@@ -30,9 +30,8 @@ class ImageFile:
     counter: int
     hash: bytes  # by which devices name the image
     abi: bytes | None  # hash of graph, arena and kernels
-    key_hash: (
-        bytes  # of the public key of the signature (``keys.key_hash``); empty if the image does not name it
-    )
+    key_hash: bytes  # of the key that signed it (``keys.key_hash``); empty if it does not name the key
+    record: bytes | None = None  # calibration record of a model; its form is not checked
 
     @property
     def pair(self) -> int:
@@ -83,6 +82,7 @@ def read_image(path: Path) -> ImageFile:
         tlvs[_TLV_HASH],
         tlvs.get(TLV_ABI),
         tlvs.get(_TLV_KEY_HASH, b""),
+        tlvs.get(TLV_RECORD),
     )
 
 

@@ -128,9 +128,10 @@ def make_model(
     first: bytes = b"M",
     board: str = NAME,
     foreign: bool = False,
+    record: bytes | None = None,
 ) -> bytes:
-    """Return a signed model. The arguments are those of ``make_firmware``."""
-    properties = ImageProperties(version, counter, board, "model", abi, 64)
+    """Return a signed model with a calibration record. The other arguments are those of ``make_firmware``."""
+    properties = ImageProperties(version, counter, board, "model", abi, 64, record=record)
     payload = first + random.Random(f"model {version}").randbytes(payload_bytes - 1)
     return sign_image(payload, properties, keys()[foreign], 1 << 20)
 
