@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from arenite.counts import count_of
 from arenite.errors import UsageError
 from arenite.host.cli.ending_signals import ending_signals
 from arenite.host.cli.fleet_add import add
@@ -110,8 +111,9 @@ def status(url: str, devices: bool, as_json: bool) -> int:
         return 0
     counts, events = facts["devices"], facts["events"]
     show(
-        f"Fleet '{facts['fleet']}': {counts['total']:,} devices, {counts['online']:,} online,"
-        f" {counts['seen_last_hour']:,} seen in the last hour; {events['stored']:,} events, {events['lost']:,} lost"
+        f"Fleet '{facts['fleet']}': {count_of(counts['total'], 'device')}, {counts['online']:,} online,"
+        f" {counts['seen_last_hour']:,} seen in the last hour; {count_of(events['stored'], 'event')},"
+        f" {events['lost']:,} lost"
     )
     for title in ("releases", "groups", "boards"):
         if facts[title]:
@@ -236,7 +238,9 @@ def abort(number: int, url: str) -> int:
     """Stop rollout NUMBER, and return all its devices to their previous release."""
     with existing_database(url).transaction() as transaction:
         pushes = abort_rollout(transaction, SystemClock().now_ms(), user_name(), number)
-    show(f"rollout {number} is rolling back {len(pushes)} devices, each with its next acknowledgement")
+    show(
+        f"rollout {number} is rolling back {count_of(len(pushes), 'device')}, each with its next acknowledgement"
+    )
     return 0
 
 

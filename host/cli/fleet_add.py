@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from arenite.counts import count_of
 from arenite.errors import UsageError
 from arenite.host.cli.fleet_options import database_option, existing_database, user_name
 from arenite.host.fleet.clock import SystemClock
@@ -47,5 +48,5 @@ def add(file: Path, folder: Path | None, url: str) -> int:
     database = existing_database(url)
     with database.transaction() as transaction:
         add_release(transaction, SystemClock().now_ms(), user_name(), release, images)
-    show(f"release {release}: {sum(2 if image.firmware else 1 for image in images)} images")
+    show(f"release {release}: {count_of(sum(2 if image.firmware else 1 for image in images), 'image')}")
     return 0
