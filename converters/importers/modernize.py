@@ -14,9 +14,9 @@ from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
 from arenite.converters.graph.trees import is_tree_ensemble
 from arenite.converters.passes.fold_constants import fold_constants
 from arenite.converters.passes.prune import compact
-from arenite.converters.tflite.diagnostics import count_of
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
+from arenite.counts import count_of
 
 #: A computed tensor of one of these types shows that a model is quantized.
 _QUANTIZED = frozenset({"int8", "uint8", "int16"})

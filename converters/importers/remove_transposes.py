@@ -15,7 +15,7 @@ import numpy as np
 from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
 from arenite.converters.passes.producers import readers
 from arenite.converters.passes.prune import compact, live_ops
-from arenite.converters.tflite.diagnostics import count_of
+from arenite.counts import count_of
 
 _REDUCTIONS = frozenset({"MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"})
 

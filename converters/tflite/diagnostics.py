@@ -51,8 +51,3 @@ class Repairs:
     def sentences(self) -> tuple[str, ...]:
         """Return one sentence for each kind of repair that was recorded."""
         return tuple(sentence(count, location) for count, location, sentence in self._repairs.values())
-
-
-def count_of(count: int, noun: str) -> str:
-    """Return the count with the noun in the singular or plural: "1 tensor", "3 tensors"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from arenite.converters.tflite.diagnostics import Repairs, count_of, tensor_at, unsupported
+from arenite.converters.tflite.diagnostics import Repairs, tensor_at, unsupported
+from arenite.counts import count_of
 from arenite.errors import UsageError
 
 #: The shapes of inputs by name. "" stands for the only input.

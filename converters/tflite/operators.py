@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from arenite.converters.graph.model import Op
-from arenite.converters.tflite.diagnostics import Repairs, count_of, malformed, op_at
+from arenite.converters.tflite.diagnostics import Repairs, malformed, op_at
 from arenite.converters.tflite.external_data import ExternalData
 from arenite.converters.tflite.operator_kinds import OPERATOR_KINDS, UNLIMITED, OperatorKind
 from arenite.converters.tflite.schema_names import OP_NAMES
 from arenite.converters.tflite.schema_tables import UNIONS
 from arenite.converters.tflite.verifier import defaults_of
+from arenite.counts import count_of
 
 #: The value of ``deprecated_builtin_code`` that says that the operator is in the field ``builtin_code``.
 _PLACEHOLDER = "PLACEHOLDER_FOR_GREATER_OP_CODES"

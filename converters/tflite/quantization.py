@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from arenite.converters.graph.model import Quantization
-from arenite.converters.tflite.diagnostics import Repairs, count_of, malformed, unsupported
+from arenite.converters.tflite.diagnostics import Repairs, malformed, unsupported
+from arenite.counts import count_of
 
 #: The smallest and largest value of each type that can be quantized (int64 is for biases of int16 activations).
 INTEGER_RANGE: dict[str, tuple[int, int]] = {

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from arenite.converters.graph.model import Model, Op, Signature, Subgraph, Tensor
-from arenite.converters.tflite.diagnostics import Repairs, count_of, malformed, quoted, unsupported
+from arenite.converters.tflite.diagnostics import Repairs, malformed, quoted, unsupported
 from arenite.converters.tflite.external_data import ExternalData
 from arenite.converters.tflite.open_dimensions import Shapes, fix_dimensions
 from arenite.converters.tflite.operator_order import check_interface, execution_order
@@ -21,6 +21,7 @@ from arenite.converters.tflite.operators import operator, operator_names
 from arenite.converters.tflite.subgraph_calls import check_calls
 from arenite.converters.tflite.tensors import Constants, empty_constant, tensor
 from arenite.converters.tflite.verifier import MAX_FILE_BYTES, decode
+from arenite.counts import count_of
 from arenite.errors import ModelError
 from arenite.input_files import check_is_file
 

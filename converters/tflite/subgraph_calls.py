@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from arenite.converters.graph.model import Op
-from arenite.converters.tflite.diagnostics import count_of, malformed, op_at
+from arenite.converters.tflite.diagnostics import malformed, op_at
+from arenite.counts import count_of
 
 
 def check_calls(subgraphs: Sequence[Sequence[Op]]) -> None:

@@ -8,9 +8,10 @@ from typing import Any, cast
 import numpy as np
 
 from arenite.converters.graph.model import DTYPES, PACKED_BITS, Tensor
-from arenite.converters.tflite.diagnostics import Repairs, count_of, malformed, tensor_at, unsupported
+from arenite.converters.tflite.diagnostics import Repairs, malformed, tensor_at, unsupported
 from arenite.converters.tflite.quantization import quantization
 from arenite.converters.tflite.schema_names import TYPE_NAMES
+from arenite.counts import count_of
 
 #: The maximum number of dimensions of a tensor.
 MAX_RANK = 8

@@ -3,7 +3,8 @@
 
 #define MAGIC 0x96F3B83Du
 enum { HEADER_BYTES = 32, TLV_BYTES = 4 };
-enum { PROTECTED_AREA = 0x6908, UNPROTECTED_AREA = 0x6907, TLV_HASH = 0x10, TLV_ABI = 0xA1, TLV_KIND = 0xA2 };
+enum { PROTECTED_AREA = 0x6908, UNPROTECTED_AREA = 0x6907 };
+enum { TLV_KEY_HASH = 0x01, TLV_HASH = 0x10, TLV_ABI = 0xA1, TLV_KIND = 0xA2 };
 
 static uint32_t read_number(const uint8_t *at, uint32_t bytes)
 {
@@ -14,18 +15,19 @@ static uint32_t read_number(const uint8_t *at, uint32_t bytes)
     return value;
 }
 
-/* Reads the areas from `at` on. Returns 1 if there is a hash. */
+/* Reads the areas from `at` on, until both hashes are found. Returns 1 if there is that of the image. */
 static int read_tlvs(const ar_flash *slot, uint32_t at, device_image *image)
 {
     const uint32_t size = slot->pages * slot->page_bytes;
     uint32_t end = at;
+    int has_hash = 0;
     uint8_t tlv[TLV_BYTES];
     while (at <= size - TLV_BYTES && slot->read(slot->context, at, tlv, TLV_BYTES) == 0) {
         const uint32_t type = read_number(tlv, 2), length = read_number(tlv + 2, 2);
         uint8_t *value = 0;
         if (at == end) { /* an area */
             if (type != PROTECTED_AREA && type != UNPROTECTED_AREA) {
-                return 0;
+                break;
             }
             end = at + (length < TLV_BYTES ? TLV_BYTES : length);
             at += TLV_BYTES;
@@ -34,21 +36,22 @@ static int read_tlvs(const ar_flash *slot, uint32_t at, device_image *image)
         at += TLV_BYTES;
         if (length == AR_SMP_HASH_BYTES) {
             value = type == TLV_HASH ? image->hash : type == TLV_ABI ? image->abi : 0;
+            if (type == TLV_KEY_HASH && at <= size - length) {
+                image->key_at = at;
+            }
         } else if (length == 1 && type == TLV_KIND) {
             value = &image->kind;
         }
         if (value && (at > size - length || slot->read(slot->context, at, value, length) != 0)) {
-            return 0;
+            break;
         }
-        if (value == image->hash) {
-            return 1;
-        }
+        has_hash |= value == image->hash;
         at += length;
-        if (at > end) {
-            return 0;
+        if (at > end || (has_hash && image->key_at)) {
+            break;
         }
     }
-    return 0;
+    return has_hash;
 }
 
 int device_read_image(const ar_flash *slot, device_image *image)

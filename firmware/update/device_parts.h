@@ -11,7 +11,8 @@ typedef struct {
     uint32_t version[4];
     uint8_t hash[AR_SMP_HASH_BYTES];
     uint8_t abi[AR_BOOT_ABI_BYTES]; /* zeros if it has none */
-    uint8_t kind; /* pair + 1: AR_IMAGE_FIRMWARE or AR_IMAGE_MODEL of image.h; 0 if it has none */
+    uint32_t key_at; /* offset of the hash of its key, which has AR_SMP_HASH_BYTES bytes; 0 if it has none */
+    uint8_t kind;    /* pair + 1: AR_IMAGE_FIRMWARE or AR_IMAGE_MODEL of image.h; 0 if it has none */
 } device_image;
 
 /* Returns 1, or 0 if the slot has no complete image. */

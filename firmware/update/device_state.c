@@ -115,8 +115,13 @@ int device_group(void *context, uint32_t group, uint32_t command, ar_cbor_writer
         length++;
     }
     ar_cbor_put_string(answer, "board", AR_CBOR_TEXT, (const uint8_t *)board, length);
-    device_read_image(device_slot(update, 0, 0), &image);
+    const ar_flash *firmware = device_slot(update, 0, 0);
+    device_read_image(firmware, &image);
     ar_cbor_put_string(answer, "abi", AR_CBOR_BYTES, image.abi, AR_BOOT_ABI_BYTES);
+    /* The check has accepted the firmware that runs, so it trusts the key that signed this firmware, and no other. */
+    if (image.key_at && firmware->read(firmware->context, image.key_at, image.hash, AR_SMP_HASH_BYTES) == 0) {
+        ar_cbor_put_string(answer, "key", AR_CBOR_BYTES, image.hash, AR_SMP_HASH_BYTES);
+    }
     ar_cbor_put_uint(answer, "coded", CODED_VERSION);
     ar_cbor_put_uint(answer, "phase", ar_boot_phase(boot));
     ar_cbor_put_uint(answer, "outcome", ar_boot_outcome(boot));

@@ -15,7 +15,8 @@ enum { AR_IMAGE_KEY_BYTES = AR_SIGNATURE_KEY_BYTES, AR_IMAGE_ABI_BYTES = 32, AR_
 /* The content of an image. */
 enum { AR_IMAGE_FIRMWARE = 1, AR_IMAGE_MODEL = 2 };
 
-/* Our TLVs in the protected area. MCUboot leaves types whose lower byte is 0xA0 or more to vendors. */
+/* Our TLVs in the protected area. MCUboot leaves types whose lower byte is 0xA0 or more to vendors. Devices ignore 0x00A3, the
+ * calibration record of a model. */
 enum {
     AR_IMAGE_TLV_BOARD = 0x00A0, /* the name of the board, in UTF-8 */
     AR_IMAGE_TLV_ABI = 0x00A1,   /* the hash of graph, arena and kernels; a firmware may lack it */

@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
+from arenite.counts import count_of
 from arenite.errors import UsageError
 from arenite.host.cli.ending_signals import ending_signals
+from arenite.host.cli.fleet_add import add
 from arenite.host.cli.fleet_options import (
     broker_option,
     certificates_option,
@@ -28,10 +30,8 @@ from arenite.host.fleet.fleet_status import fleet_status, rollout_status
 from arenite.host.fleet.open_database import open_database
 from arenite.host.fleet.registry import (
     DEFAULT_GROUP,
-    add_release,
     claim_fleet,
     fleet_name,
-    parse_release_images,
     set_group,
 )
 from arenite.host.fleet.rollout import abort_rollout, pause_rollout, resume_rollout, start_rollout
@@ -41,7 +41,6 @@ from arenite.host.fleet.server_lock import only_server
 from arenite.host.fleet.topics import check_name
 from arenite.host.mqtt.broker_address import parse_broker_address
 from arenite.host.report.console import note, print_json, show, table
-from arenite.input_files import parse_json, read_text
 
 DEFAULT_FLEET = "fleet"
 
@@ -112,8 +111,9 @@ def status(url: str, devices: bool, as_json: bool) -> int:
         return 0
     counts, events = facts["devices"], facts["events"]
     show(
-        f"Fleet '{facts['fleet']}': {counts['total']:,} devices, {counts['online']:,} online,"
-        f" {counts['seen_last_hour']:,} seen in the last hour; {events['stored']:,} events, {events['lost']:,} lost"
+        f"Fleet '{facts['fleet']}': {count_of(counts['total'], 'device')}, {counts['online']:,} online,"
+        f" {counts['seen_last_hour']:,} seen in the last hour; {count_of(events['stored'], 'event')},"
+        f" {events['lost']:,} lost"
     )
     for title in ("releases", "groups", "boards"):
         if facts[title]:
@@ -159,25 +159,6 @@ def group(device: str, name: str, url: str) -> int:
 @fleet.group()
 def rollout() -> None:
     """Add releases, and roll them out to groups of devices."""
-
-
-@rollout.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@database_option
-def add(file: Path, url: str) -> int:
-    """Add the release that FILE describes (arenite.release/1)."""
-    try:
-        value = parse_json(read_text(file))
-    except ValueError as error:
-        raise UsageError(
-            f"{file} is not JSON: {error}.", "docs/fleet.md describes the file of a release."
-        ) from error
-    release, images = parse_release_images(value, file)
-    database = existing_database(url)
-    with database.transaction() as transaction:
-        add_release(transaction, SystemClock().now_ms(), user_name(), release, images)
-    show(f"release {release}: {sum(2 if image.firmware else 1 for image in images)} images")
-    return 0
 
 
 @rollout.command()
@@ -257,10 +238,13 @@ def abort(number: int, url: str) -> int:
     """Stop rollout NUMBER, and return all its devices to their previous release."""
     with existing_database(url).transaction() as transaction:
         pushes = abort_rollout(transaction, SystemClock().now_ms(), user_name(), number)
-    show(f"rollout {number} is rolling back {len(pushes)} devices, each with its next acknowledgement")
+    show(
+        f"rollout {number} is rolling back {count_of(len(pushes), 'device')}, each with its next acknowledgement"
+    )
     return 0
 
 
+rollout.add_command(add)
 rollout.add_command(show_rollout)
 fleet.add_command(web)
 fleet.add_command(prune)

@@ -6,6 +6,7 @@ import re
 
 import click
 
+from arenite.counts import count_of
 from arenite.errors import UsageError
 from arenite.host.cli.fleet_options import database_option, existing_database, time_text, user_name
 from arenite.host.fleet.clock import SystemClock
@@ -34,7 +35,9 @@ def prune(age: str, url: str) -> int:
     now_ms = SystemClock().now_ms()
     note(f"Deleting the events from before {time_text(now_ms - age_ms)} UTC in {database.name}.")
     result = prune_events(database, now_ms, user_name(), age_ms)
-    show(f"{result.events:,} events are deleted, and the sums of {result.periods:,} quarter-hours are merged")
+    show(
+        f"Deleted {count_of(result.events, 'event')}, and merged the sums of {count_of(result.periods, 'quarter-hour')}"
+    )
     return 0
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from arenite.counts import count_of
 from arenite.host.report.console import note, show
 
 
@@ -42,12 +43,15 @@ def reference(model: Path, inputs: Path, output: Path) -> int:
         least_reference_samples(len(counts), RolloutSettings().drift_psi) for counts in histograms if counts
     )
     if found.samples < least:
+        verb = "is" if found.samples == 1 else "are"
         note(
-            f"{found.samples:,} samples are few: waves of a rollout do not end before drift_psi is set higher. Give at"
+            f"{count_of(found.samples, 'sample')} {verb} few: waves of a rollout do not end before drift_psi is set"
+            " higher. Give at"
             f" least {2 * least:,} samples."
         )
     show(
-        f"{output}: {found.samples:,} samples, {len(found.reference.inputs)} statistics of the input,"
-        f" {len(found.reference.classes)} classes"
+        f"{output}: {count_of(found.samples, 'sample')},"
+        f" {count_of(len(found.reference.inputs), 'statistic')} of the input,"
+        f" {count_of(len(found.reference.classes), 'class', 'classes')}"
     )
     return 0

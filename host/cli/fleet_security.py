@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import click
 
+from arenite.counts import count_of
 from arenite.errors import UsageError
 from arenite.host.cli.fleet_options import (
     certificates_option,
@@ -187,7 +188,7 @@ def revoke(device: str, certificates: Path | None, url: str) -> int:
         count, codes = revoke_device(transaction, now_ms, user_name(), device)
         # If the list cannot be written, nothing is revoked.
         path = write_revocation_list(certificates, authority, revoked_certificates(transaction, now_ms))
-    show(f"Revoked {count:,} certificates and {codes:,} codes of {device}.")
+    show(f"Revoked {count_of(count, 'certificate')} and {count_of(codes, 'code')} of {device}.")
     show(
         f"Make the broker read {path} again: send SIGHUP to mosquitto, or restart it, which ends open connections too."
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from arenite.counts import count_of
 from arenite.errors import UsageError
 from arenite.host.cli.ending_signals import ending_signals
 from arenite.host.cli.fleet_options import broker_option
@@ -96,7 +97,7 @@ def gateway(
         threads = [threading.Thread(target=serve, args=item) for item in ports.items()]
         for thread in threads:
             thread.start()
-        note(f"Connecting {len(ports)} devices to the fleet '{fleet}' at {address.name}.")
+        note(f"Connecting {count_of(len(ports), 'device')} to the fleet '{fleet}' at {address.name}.")
         stop.wait()
         for thread in threads:
             thread.join()

@@ -12,14 +12,22 @@ from arenite.host.cli.option_types import WholeNumber
 from arenite.host.cli.update_build import build
 from arenite.host.cli.update_device import emulate, loader
 from arenite.host.cli.update_factory import factory
-from arenite.host.cli.update_options import allow_test_key_option, counter_option, private_key_option
+from arenite.host.cli.update_options import (
+    allow_test_key_option,
+    counter_option,
+    private_key_option,
+    read_reference_option,
+    reference_option,
+)
 from arenite.host.cli.update_push import push, rollback, status
 from arenite.host.cli.update_repository import repository
 from arenite.host.report.console import print_json, show
-from arenite.host.update.keys import KEY_TYPES, generate_key
+from arenite.host.update.image_file import read_image
+from arenite.host.update.keys import KEY_TYPES, generate_key, key_hash, key_name, read_public_key
 from arenite.host.update.signed_image import (
     KINDS,
     MIN_HEADER_BYTES,
+    ImageNotValidError,
     ImageProperties,
     sign_image,
     verify_image,
@@ -65,15 +73,16 @@ def keygen(file: Path, key_type: str, test: bool) -> int:
     file is overwritten.
     """
     public = generate_key(file, key_type, test=test)
+    digest = key_hash(read_public_key(public)).hex()
     if test:
         show(
             f"{file}: private TEST key, which everybody has; it protects nothing",
-            f"{public}: public key, for devices on your desk",
+            f"{public}: public key, for devices on your desk; its hash is {digest}",
         )
         return 0
     show(
         f"{file}: private key, mode 0600; keep it safe, and keep a copy",
-        f"{public}: public key, for the devices",
+        f"{public}: public key, for the devices; its hash is {digest}",
     )
     return 0
 
@@ -123,6 +132,7 @@ def keygen(file: Path, key_type: str, test: bool) -> int:
     type=WholeNumber(),
     help="Size of a slot. Without this option, it is all flash memory of the board.",
 )
+@reference_option
 @allow_test_key_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def sign(
@@ -137,6 +147,7 @@ def sign(
     header_bytes: int,
     address: int | None,
     slot_bytes: int | None,
+    reference: Path | None,
     allow_test_key: bool,
     as_json: bool,
 ) -> int:
@@ -144,7 +155,7 @@ def sign(
 
     Needs the extra `update`: pip install 'arenite[update]'.
     """
-    profile = load_board(board)
+    profile, record = load_board(board), read_reference_option(reference)
     properties = ImageProperties(
         version,
         counter,
@@ -153,6 +164,7 @@ def sign(
         _digest(abi),
         header_bytes,
         address,
+        record.content if record is not None else None,
     )
     image = sign_image(
         read_bytes(payload, MAX_PAYLOAD_BYTES),
@@ -193,8 +205,18 @@ def verify(image: Path, key: Path) -> int:
     This does not check whether a device accepts the image: board, counter and graph are the device's rules. The exit
     code is 0 if both are right, 1 if one is wrong, and 2 for a mistake such as a file that does not exist.
     """
-    verify_image(image, key)
-    show(f"{image}: hash and signature are right")
+    try:
+        verify_image(image, key)
+    except ImageNotValidError as error:
+        own, other = read_image(image).key_hash, key_hash(read_public_key(key))
+        if own in (b"", other):
+            raise
+        raise ImageNotValidError(
+            f"{image} is not valid with this key: it was signed with the key {key_name(own)}, and {key} is the key"
+            f" {key_name(other)}.",
+            "Check that the key is its own.",
+        ) from error
+    show(f"{image}: hash and signature are right; the key is {key_hash(read_public_key(key)).hex()}")
     return 0
 
 

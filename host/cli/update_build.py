@@ -10,7 +10,13 @@ from arenite.files import write_atomic
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.platformio.zephyr import is_for_zephyr
 from arenite.firmware.update.esp_project import MODEL_IMAGE
-from arenite.host.cli.update_options import allow_test_key_option, counter_option, private_key_option
+from arenite.host.cli.update_options import (
+    allow_test_key_option,
+    counter_option,
+    private_key_option,
+    read_reference_option,
+    reference_option,
+)
 from arenite.host.report.console import note, print_json, show
 from arenite.host.update.esp_build import build_esp_update
 from arenite.host.update.update_build import UpdateOptions, build_update
@@ -62,6 +68,7 @@ from arenite.profiles.boards import load_board
     help="Count latencies, classes and statistics of the input on the device, for a fleet (docs/fleet.md). For "
     "emulated boards and ESP32 boards.",
 )
+@reference_option
 @allow_test_key_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def build(
@@ -75,6 +82,7 @@ def build(
     golden: Path | None,
     optimise: str | None,
     agent: bool,
+    reference: Path | None,
     allow_test_key: bool,
     as_json: bool,
 ) -> int:
@@ -90,7 +98,10 @@ def build(
     `west build --sysbuild` builds and signs it, together with MCUboot (docs/update-zephyr.md).
     """
     profile = load_board(board)
-    options = UpdateOptions(key, version, counter, golden, optimise, model_only, allow_test_key, agent)
+    record = read_reference_option(reference)
+    options = UpdateOptions(
+        key, version, counter, golden, optimise, model_only, allow_test_key, agent, record
+    )
     if profile.espressif is not None:
         return _build_project(model, profile, options, output, as_json)
     if is_for_zephyr(profile):

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from arenite.host.cli.option_types import WholeNumber
+from arenite.host.update.calibration_record import CalibrationRecord
 
 private_key_option = click.option(
     "--key", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Private key."
@@ -23,3 +24,19 @@ allow_test_key_option = click.option(
     is_flag=True,
     help="Sign with the test key of `arenite update keygen --test`, which everybody has.",
 )
+reference_option = click.option(
+    "--reference",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File of `arenite fleet reference`: the image of the model carries it, so that releases of a fleet need no"
+    " file of their own (docs/fleet.md).",
+)
+
+
+def read_reference_option(reference: Path | None) -> CalibrationRecord | None:
+    """Return the value of ``reference_option``. Raises ``UsageError`` for a malformed file."""
+    if reference is None:
+        return None
+    from arenite.host.fleet.reference_file import read_record
+
+    return read_record(reference)

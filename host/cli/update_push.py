@@ -15,6 +15,7 @@ from arenite.host.cli.update_link import open_link
 from arenite.host.report.console import note, print_json, show, stderr
 from arenite.host.update.device_info import Device, Slot, read_device, read_slots
 from arenite.host.update.image_file import ImageFile, read_image
+from arenite.host.update.keys import key_name
 from arenite.host.update.link import Link
 from arenite.host.update.push import PushResult, outcome_reason, roll_back
 from arenite.host.update.push import push as push_images
@@ -93,8 +94,8 @@ def push(images: tuple[Path, ...], port: str, baud: int, use_code: bool | None, 
     PORT is a path such as /dev/ttyACM0, usb:SERIAL for the USB device with this serial number, auto for the only USB
     serial port, or mqtts://BROKER/FLEET/DEVICE for a device behind a gateway (docs/gateway.md).
 
-    The board, the security counter and the graph are compared before anything is sent. If the cable is pulled, the
-    upload waits for the port and goes on; if the command was stopped, the same command goes on later.
+    The board, the key, the security counter and the graph are compared before anything is sent. If the cable is pulled,
+    the upload waits for the port and goes on; if the command was stopped, the same command goes on later.
 
     The device tests the images after a reset. The exit code is 0 if it has confirmed them or runs them already, 1 if
     they were refused or the device returned to the old ones, 2 for a mistake such as a file that is no image, and 3 if
@@ -145,6 +146,8 @@ def status(port: str, baud: int, use_code: bool | None, as_json: bool) -> int:
         for slot in slots:
             if slot.kind == kind:
                 show(f"    slot {slot.slot}: {_slot_text(slot, device)}")
+    if device.key_hash:
+        show(f"  key: {key_name(device.key_hash)}")
     show(f"  last update: {_OUTCOMES[device.outcome]} {outcome_reason(device)}".rstrip())
     return 0
 
@@ -195,6 +198,7 @@ def _device_json(device: Device, slots: list[Slot]) -> dict[str, Any]:
     return {
         "board": device.board,
         "abi": device.abi.hex(),
+        "key": device.key_hash.hex() or None,
         "phase": device.phase,
         "outcome": device.outcome,
         "reason": outcome_reason(device) or None,

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from arenite.counts import count_of
+
 
 def audit_sentence(action: str, details: Mapping[str, Any]) -> str:
     """Return an entry of the audit as a sentence. Actions that are not known here are shown with their fields."""
@@ -35,7 +37,7 @@ def _device_problem(what: str) -> Callable[[Mapping[str, Any]], str]:
     def sentence(d: Mapping[str, Any]) -> str:
         golden = d["golden_failures"]
         text = f"{d['device']} {what}: {d['reason'] or d['outcome']}"
-        return f"{text} ({golden:,} wrong golden results)" if golden else text
+        return f"{text} ({count_of(golden, 'wrong golden result')})" if golden else text
 
     return sentence
 
@@ -52,7 +54,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "enrol": lambda d: f"made a code with which {d['device']} may join in the group {d['group']}",
     "join": lambda d: f"gave {d['device']} at {d['address']} a certificate",
     "revoke": lambda d: (
-        f"revoked {d['certificates']:,} certificates and {d['codes']:,} codes of {d['device']}"
+        f"revoked {count_of(d['certificates'], 'certificate')} and {count_of(d['codes'], 'code')} of {d['device']}"
     ),
     "start": _start,
     "choose": _choose,
@@ -67,5 +69,5 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "device_stuck": _device_problem("did not return to its release"),
     "add_release": lambda d: f"added the release {d['release']} for {', '.join(d['boards'])}",
     "set_group": lambda d: f"moved {d['device']} from the group {d['previous']} to {d['group']}",
-    "prune": lambda d: f"deleted {d['events']:,} events that are older than {d['older_than_days']:g} days",
+    "prune": lambda d: f"deleted {count_of(d['events'], 'event')} older than {d['older_than_days']:g} days",
 }

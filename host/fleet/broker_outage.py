@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from arenite.counts import count_of
+
 #: A broker that has not answered within this number of seconds is reported.
 _ANSWER_TIMEOUT_S = 10.0
 #: The shortest and the longest time between two reports of one outage, in seconds.
@@ -54,7 +56,7 @@ class BrokerOutage:
             if self._is_reported:
                 self._tell(
                     f"There is no connection to the broker {self._broker} for {_words(now - self._since)}."
-                    f" {waiting_events:,} events wait."
+                    f" {count_of(waiting_events, 'event')} {'waits' if waiting_events == 1 else 'wait'}."
                 )
             else:
                 self._tell(f"The broker {self._broker} does not answer. Events wait here; trying again.")

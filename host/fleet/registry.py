@@ -11,8 +11,7 @@ from typing import Any
 from arenite.errors import UsageError
 from arenite.host.fleet.audit import NO_ROLLOUT, write_audit
 from arenite.host.fleet.database import Transaction
-from arenite.host.fleet.drift import MAX_BINS, MAX_COUNT
-from arenite.host.fleet.reference_file import read_reference
+from arenite.host.fleet.reference_file import check_histograms, read_reference
 from arenite.host.fleet.topics import check_name, is_name
 
 DEFAULT_GROUP = "default"
@@ -86,7 +85,8 @@ def add_release(
     for image in images:
         check_name("board", image.board)
         _check_hashes(image)
-        _check_reference(image)
+        if image.reference is not None:
+            check_histograms(image.reference, f"The reference of {image.board}")
     stored = {
         board: tuple(columns)
         for board, *columns in transaction.query(
@@ -189,22 +189,3 @@ def _check_hashes(image: ReleaseImage) -> None:
             f"The firmware and the model of {image.board} have the same hash.",
             "Give the hash of each. A release of one image has 'image' instead.",
         )
-
-
-def _check_reference(image: ReleaseImage) -> None:
-    if image.reference is None:
-        return
-    inputs, classes = image.reference.get("inputs"), image.reference.get("classes")
-    histograms = [*inputs, classes] if isinstance(inputs, list) else [None]
-    if classes == [] and inputs:
-        histograms.pop()  # the model has no classes
-    for counts in histograms:
-        if (
-            not isinstance(counts, list)
-            or not 0 < len(counts) <= MAX_BINS
-            or not all(type(count) is int and 0 <= count <= MAX_COUNT for count in counts)
-        ):
-            raise UsageError(
-                f"The reference of {image.board} is malformed.",
-                f"Give lists of 1 to {MAX_BINS} counts in 'inputs' (a list of lists) and 'classes'.",
-            )

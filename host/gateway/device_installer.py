@@ -13,9 +13,9 @@ from arenite.host.fleet.installer import GoldenResult, InstallResult, RunningRel
 from arenite.host.fleet.messages import DesiredRelease
 from arenite.host.fleet.observations import DriftReference
 from arenite.host.fleet.topics import is_name
-from arenite.host.gateway.image_folder import find_image
 from arenite.host.update.device_info import Device, Slot, read_slots
 from arenite.host.update.device_link import DeviceLink
+from arenite.host.update.image_folder import find_image
 from arenite.host.update.push import PushResult, UpdateRefusedError, push, roll_back, settle
 from arenite.input_files import parse_json, read_text
 

@@ -19,6 +19,7 @@ from arenite.host.mqtt.broker_address import BrokerAddress
 from arenite.host.update.device_agent import read_agent_state
 from arenite.host.update.device_info import Device, read_device, read_slots
 from arenite.host.update.device_link import DeviceLink
+from arenite.host.update.link import SilenceError
 from arenite.host.update.push import QUIET_PHASES
 from arenite.profiles.boards import load_board
 
@@ -60,7 +61,7 @@ class SerialDevice:
         self._report_to = report
         self._stop = threading.Event()
         self._is_installing = False
-        self._problem = ""  # that was reported last, since the device answered
+        self._problem = self._late_problem = ""  # that were reported last, since the device answered
         self._installer: DeviceInstaller | None = None
         self._smp = SmpService(settings.fleet, name, self._report)
         self._agent: Agent | None = None
@@ -78,52 +79,84 @@ class SerialDevice:
                     self._serve()
                 except _StoppedError:
                     return
-                except DeviceError as error:
-                    if error.problem != self._problem:
-                        self._report(error.problem)
-                    self._problem = error.problem
-                    self._smp.set_away(error.problem)
-                self._set_reachable(False)
-                stop.wait(_RETRY_S)
+                except DeviceError as error:  # there is no port, or another program uses it
+                    self._note_absence(error)
+                    stop.wait(_RETRY_S)
         finally:
             self._set_reachable(False)
             self._stop_agent()
 
     def _serve(self) -> None:
-        """Serve the device while it answers. Raises ``DeviceError`` when it does not."""
+        """Serve the device while it answers. Keep its port locked while it does not, so that no other gateway takes
+        it in between. Raises ``DeviceError`` if the port cannot be opened, is locked or has disappeared."""
         link = DeviceLink(self._open, None, self._settings.baud, wait=self._wait_for_port)
         try:
-            device = read_device(link, SILENCE_S)
-            if device.is_plain:
-                raise DeviceError(
-                    f"The firmware of the device on {self._port} is not one of Arenite's updates.",
-                    "Update it with `arenite update push` on the port. The gateway does not know its model.",
-                )
-            if self._installer is None:
-                self._start_agent(link, device)
-            assert self._installer is not None and self._observer is not None
-            self._installer.count_answer()
-            self._observer.ask_again()
-            self._observer.poll(link)
-            self._set_reachable(True)
-            self._smp.set_here()
-            self._problem = ""
-            self._report(f"the {device.board} on {self._port} answers.")
-            looked = time.monotonic()
-            poll_s = min(_POLL_S, self._settings.heartbeat_s)
-            while not self._stop.wait(_WISH_S):
-                if self._smp.has_session:
-                    self._smp.serve(link, self._stop, lambda: self._has_release)
-                elif self._smp.has_written:
-                    self._look_at_images(link)
-                elif self._installer.has_work:
-                    self._install(link)
-                elif time.monotonic() - looked > poll_s:
-                    read_device(link, SILENCE_S)
-                    self._observer.poll(link)
-                    looked = time.monotonic()
+            self._talk(link)
+        except (PortGoneError, _StoppedError):
+            raise  # a USB device returns under its name only if nobody has its port open
+        except SilenceError as error:
+            self._note_absence(error)
+            self._wait_for_late_answer(link)
+        except DeviceError as error:
+            self._note_absence(error)
+            self._stop.wait(_RETRY_S)
         finally:
             link.close()
+
+    def _note_absence(self, error: DeviceError) -> None:
+        """Tell the operators, the fleet and the user that the device does not answer."""
+        if error.problem != self._problem:
+            self._report(error.problem)
+        self._problem = error.problem
+        self._smp.set_away(error.problem)
+        self._set_reachable(False)
+
+    def _wait_for_late_answer(self, link: DeviceLink) -> None:
+        """Wait before the next try. If an answer arrives now, tell that the device is slow, and go on at once."""
+        end = time.monotonic() + _RETRY_S
+        while not self._stop.is_set() and (rest := end - time.monotonic()) > 0:
+            if link.receive(min(rest, _WISH_S)) is not None:
+                problem = (
+                    f"The device on {self._port} answers, but too late: this computer, the device or the line is too"
+                    " busy."
+                )
+                if problem != self._late_problem:
+                    self._report(problem)
+                self._late_problem = problem
+                self._smp.set_away(problem)
+                return
+
+    def _talk(self, link: DeviceLink) -> None:
+        """Serve the device until ``stop`` is set. Raises ``DeviceError`` if it does not answer."""
+        device = read_device(link, SILENCE_S)
+        if device.is_plain:
+            raise DeviceError(
+                f"The firmware of the device on {self._port} is not one of Arenite's updates.",
+                "Stop the gateway, and update it with `arenite update push`. The gateway does not know its model.",
+            )
+        if self._installer is None:
+            self._start_agent(link, device)
+        assert self._installer is not None and self._observer is not None
+        self._installer.count_answer()
+        self._observer.ask_again()
+        self._observer.poll(link)
+        self._set_reachable(True)
+        self._smp.set_here()
+        self._problem = self._late_problem = ""
+        self._report(f"the {device.board} on {self._port} answers.")
+        looked = time.monotonic()
+        poll_s = min(_POLL_S, self._settings.heartbeat_s)
+        while not self._stop.wait(_WISH_S):
+            if self._smp.has_session:
+                self._smp.serve(link, self._stop, lambda: self._has_release)
+            elif self._smp.has_written:
+                self._look_at_images(link)
+            elif self._installer.has_work:
+                self._install(link)
+            elif time.monotonic() - looked > poll_s:
+                read_device(link, SILENCE_S)
+                self._observer.poll(link)
+                looked = time.monotonic()
 
     def _start_agent(self, link: DeviceLink, device: Device) -> None:
         folder = self._settings.state / self._name

@@ -42,6 +42,7 @@ class Device:
     counters: tuple[int, ...]  # least security counter of firmware and model
     slot_bytes: tuple[int, ...]
     is_plain: bool = False
+    key_hash: bytes = b""  # of the key that it trusts (``keys.key_hash``); empty if it does not tell it
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ def read_device(link: Link, silence_s: float = SILENCE_S, *, is_restarting: bool
             tuple(kind for bit, kind in enumerate(KINDS) if _number(body, "pairs") >> bit & 1),
             tuple(_number(body, name) for name in ("counter0", "counter1") if name in body),
             tuple(_number(body, name) for name in ("size0", "size1") if name in body),
+            key_hash=body["key"] if isinstance(body.get("key"), bytes) else b"",
         )
     except (KeyError, IndexError, TypeError) as error:
         raise _strange(error) from error

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from arenite.errors import DeviceError
 from arenite.host.link.transport import PortFullError, PortGoneError, Transport
 from arenite.host.update.coded_frames import MAX_FRAME_BYTES, MAX_MESSAGE_BYTES, CodedDecoder, encode_coded
-from arenite.host.update.link import ABSENCE_S, SILENCE_S
+from arenite.host.update.link import ABSENCE_S, SILENCE_S, SilenceError
 from arenite.host.update.plain_frames import PlainDecoder, encode_plain
 from arenite.host.update.smp_message import Answer, Body, decode_answer, encode_request
 
@@ -126,7 +126,8 @@ class DeviceLink:
         sent.
 
         Raises:
-            DeviceError: The device does not answer for ``silence_s``, or the port does not return.
+            SilenceError: The device does not answer for ``silence_s``.
+            DeviceError: The port does not return.
         """
         end = self.clock() + silence_s
         answer_s = _SLOW_ANSWER_S if is_slow else ANSWER_S
@@ -151,10 +152,11 @@ class DeviceLink:
                 self.has_damage = True
                 self._change_frames(tries)
             answer_s = max(answer_s, min(1.5 * answer_s, _MAX_ANSWER_S))
-        raise DeviceError(
+        raise SilenceError(
             f"The device on {self._transport.port} did not answer requests of the update protocol for"
             f" {silence_s:.0f} s.",
-            "Check the port, the baud rate, and that its firmware takes updates (docs/update-serial.md).",
+            "Check the port, the baud rate, and that its firmware takes updates (docs/update-serial.md). If this"
+            " computer or the device is busy, the answer may come later: try again.",
         )
 
     def try_request(self, operation: int, group: int, command: int, wait_s: float) -> Answer | None:

@@ -17,6 +17,7 @@ from arenite.firmware.update.golden import golden_source
 from arenite.host.build.prepare import prepare
 from arenite.host.build.project import STACK_MARGIN
 from arenite.host.update.agent_shape import agent_shape
+from arenite.host.update.calibration_record import record_of
 from arenite.host.update.golden_samples import golden_samples
 from arenite.host.update.image_pair import MIN_STACK_BYTES
 from arenite.host.update.keys import read_public_key, require_signing_key
@@ -58,6 +59,7 @@ def build_esp_update(
         options.version, options.counter, board.name, "model", bytes(32), MODEL_HEADER_BYTES
     )
     prepared = prepare(model, removes_channels=False)
+    properties = replace(properties, record=record_of(prepared, options.record))
     choice = choose_goal(prepared, board, options.optimise)
     golden = golden_source(golden_samples(prepared, options.golden))
     on_start(

@@ -10,6 +10,7 @@ from arenite.array_files import read_array
 from arenite.converters.graph.index_limits import index_limits
 from arenite.converters.graph.model import DTYPES, Tensor
 from arenite.converters.graph.trees import is_tree_ensemble
+from arenite.counts import count_of
 from arenite.errors import UsageError
 from arenite.firmware.update.golden import MAX_SAMPLES, GoldenSample, random_bytes
 from arenite.host.bench.reference import Reference
@@ -63,7 +64,7 @@ def _read(path: Path, tensors: list[Tensor]) -> Samples:
         samples = load_samples(path, tensors)
     if len(samples) > MAX_SAMPLES:
         raise UsageError(
-            f"{path} has {len(samples)} samples; a self-test has at most {MAX_SAMPLES}.",
+            f"{path} has {count_of(len(samples), 'sample')}; a self-test has at most {MAX_SAMPLES}.",
             "Write a file with fewer samples: they take flash memory, and time after each start.",
         )
     return samples

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from arenite.errors import UsageError
-from arenite.host.update.signed_image import KINDS, TLV_ABI, TLV_BOARD, TLV_KIND
+from arenite.host.update.signed_image import KINDS, TLV_ABI, TLV_BOARD, TLV_KIND, TLV_RECORD
 from arenite.input_files import read_bytes
 
 #: The longest image that is read.
 MAX_IMAGE_BYTES = 64 * 2**20
 _HEADER = struct.Struct("<LLHHLLBBHL4x")
 _MAGIC, _PROTECTED, _UNPROTECTED = 0x96F3B83D, 0x6908, 0x6907
-_TLV_HASH, _TLV_COUNTER = 0x10, 0x50
+_TLV_KEY_HASH, _TLV_HASH, _TLV_COUNTER = 0x01, 0x10, 0x50
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,8 @@ class ImageFile:
     counter: int
     hash: bytes  # by which devices name the image
     abi: bytes | None  # hash of graph, arena and kernels
+    key_hash: bytes  # of the key that signed it (``keys.key_hash``); empty if it does not name the key
+    record: bytes | None = None  # calibration record of a model; its form is not checked
 
     @property
     def pair(self) -> int:
@@ -79,6 +81,8 @@ def read_image(path: Path) -> ImageFile:
         int.from_bytes(tlvs[_TLV_COUNTER], "little"),
         tlvs[_TLV_HASH],
         tlvs.get(TLV_ABI),
+        tlvs.get(_TLV_KEY_HASH, b""),
+        tlvs.get(TLV_RECORD),
     )
 
 

@@ -28,12 +28,14 @@ class SignOptions:
         version: the version of both images.
         counter: the security counter of both images.
         allow_test_key: sign with the test key, which everybody has.
+        record: the calibration record of the model.
     """
 
     key: Path
     version: str
     counter: int = 0
     allow_test_key: bool = False
+    record: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,11 @@ def _properties(
         layout.firmware[0].origin,
     )
     return firmware, replace(
-        firmware, kind="model", header_bytes=layout.model_header_bytes, address=layout.model[0].origin
+        firmware,
+        kind="model",
+        header_bytes=layout.model_header_bytes,
+        address=layout.model[0].origin,
+        record=options.record,
     )
 
 

@@ -23,6 +23,11 @@ MAX_SIGNATURE_BYTES = {"ed25519": 64, "ecdsa-p256": 72}
 MAX_KEY_BYTES = 65536
 #: The private test keys are the SHA-256 hashes of this text and the name of the algorithm, so everybody has them.
 _TEST_KEY_TEXT = "Arenite test key of update images: "
+#: The bytes before a raw public key in a SubjectPublicKeyInfo of X.509 (RFC 8410 and RFC 5480), by algorithm.
+_KEY_INFO = {
+    "ed25519": bytes.fromhex("302a300506032b6570032100"),
+    "ecdsa-p256": bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d03010703420004"),
+}
 _TEST_KEY_WARNING = b"""\
 TEST KEY of Arenite. Everybody has this key: it protects nothing.
 `arenite update sign` refuses it without --allow-test-key.
@@ -124,6 +129,21 @@ def read_public_key(path: Path) -> bytes:
 def key_type_of(public_key: bytes) -> str:
     """Return the algorithm of a key that ``read_public_key`` returned."""
     return KEY_TYPES[len(public_key) == 64]
+
+
+def key_hash(public_key: bytes) -> bytes:
+    """Return the hash by which images name a key that ``read_public_key`` returned, as MCUboot computes it: the SHA-256
+    of its SubjectPublicKeyInfo, 32 bytes."""
+    return hashlib.sha256(_KEY_INFO[key_type_of(public_key)] + public_key).digest()
+
+
+def key_name(digest: bytes) -> str:
+    """Return the first 16 hexadecimal digits of the hash of a key. If it is a published test key, add this fact."""
+    try:
+        is_test = digest in map(key_hash, published_keys())
+    except ImportError:  # the package cryptography is not needed to send an image
+        is_test = False
+    return f"{digest.hex()[:16]}{' (the test key of Arenite)' * is_test}"
 
 
 def _raw(key: Ed25519PublicKey | EllipticCurvePublicKey) -> bytes:

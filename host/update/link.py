@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from arenite.errors import DeviceError
 from arenite.host.update.smp_message import Answer
 
 #: How long a device may not answer, and how long a connection may be gone.
 SILENCE_S, ABSENCE_S = 20.0, 60.0
+
+
+class SilenceError(DeviceError):
+    """The device did not answer in time."""
 
 
 class Link(Protocol):

@@ -9,6 +9,7 @@ from arenite.errors import AreniteError, DeviceError, UsageError
 from arenite.host.link.transport import PortGoneError
 from arenite.host.update.device_info import UNKNOWN, Device, Slot, read_device, read_slots, slots_of
 from arenite.host.update.image_file import ImageFile
+from arenite.host.update.keys import key_name
 from arenite.host.update.link import Link
 from arenite.host.update.reasons import NOT_STARTED, reason
 from arenite.host.update.smp_message import GROUP_IMAGE, GROUP_OS, WRITE
@@ -68,6 +69,7 @@ def check_fit(images: Sequence[ImageFile], device: Device) -> None:
             raise UpdateRefusedError(
                 f"The device has no slot for a {image.kind}.", "Push a firmware that contains the model."
             )
+        _check_key(image, device)
         if device.is_plain:  # it tells no sizes and counters: mcumgr and MCUboot check the image
             continue
         if len(image.data) > device.slot_bytes[image.pair]:
@@ -82,6 +84,22 @@ def check_fit(images: Sequence[ImageFile], device: Device) -> None:
                 "Push a newer image. If this one must come back, sign it again with a larger --counter.",
             )
     _check_abi(images, device)
+
+
+def _check_key(image: ImageFile, device: Device) -> None:
+    """Refuse an image that was signed with another key than the device trusts, if it tells which one that is."""
+    if device.key_hash and image.key_hash != device.key_hash:
+        signer = (
+            f"was signed with the key {key_name(image.key_hash)}"
+            if image.key_hash
+            else "does not name its key"
+        )
+        raise UpdateRefusedError(
+            f"{image.path} ({image.kind} {image.version}) {signer}, and the device trusts only the key"
+            f" {key_name(device.key_hash)}.",
+            "Sign the image again with the private key of this device. `arenite update verify` prints the hash of a key"
+            " file.",
+        )
 
 
 def _check_abi(images: Sequence[ImageFile], device: Device) -> None:

@@ -22,11 +22,15 @@ from arenite.host.update.keys import (
 
 #: Types of TLVs (firmware/update/image.h).
 TLV_BOARD, TLV_ABI, TLV_KIND = 0x00A0, 0x00A1, 0x00A2
+#: The TLV of the calibration record of a model, JSON. Devices ignore it; the server of a fleet reads it.
+TLV_RECORD = 0x00A3
 #: The values of the TLV with the kind.
 KINDS = {"firmware": 1, "model": 2}
 #: The longest name of a board, in bytes of UTF-8.
 MAX_BOARD_BYTES = 64
 ABI_BYTES = 32
+#: The longest calibration record. Two histograms of 16 counts and one of 64 take less than 1,400 bytes.
+MAX_RECORD_BYTES = 4096
 MIN_HEADER_BYTES = 32
 #: Lengths of the areas with TLVs, without the TLV of the board. An area has 4 bytes more than its TLVs, and a TLV 4
 #: bytes more than its value.
@@ -54,6 +58,7 @@ class ImageProperties:
     abi: bytes | None = None  # hash of graph, arena and kernels, 32 bytes; a model must have it
     header_bytes: int = MIN_HEADER_BYTES  # offset of the payload, which firmware may need aligned
     address: int | None = None  # of the slot for which a firmware was linked; None: it may be in any slot
+    record: bytes | None = None  # calibration record of a model (``calibration_record.py``)
 
     def __post_init__(self) -> None:
         match = _VERSION.fullmatch(self.version)
@@ -88,11 +93,20 @@ class ImageProperties:
                 "Give a SHA-256 hash.",
             )
 
+        if self.record is not None and self.kind != "model":
+            raise UsageError("A firmware has no calibration record.", "Put it into the image of the model.")
+        if self.record is not None and not 1 <= len(self.record) <= MAX_RECORD_BYTES:
+            raise UsageError(
+                f"The calibration record has {len(self.record):,} bytes, expected 1 to {MAX_RECORD_BYTES:,}.",
+                "Make it with `arenite fleet reference`.",
+            )
+
     def image_bytes(self, payload_bytes: int, key_type: str = "ed25519") -> int:
         """Return the length of the signed image of a payload of ``payload_bytes`` bytes: with an Ed25519 key the exact
         one, and the greatest one with a P-256 key, whose signatures differ in length."""
         abi_bytes = 0 if self.abi is None else _ABI_TLV_BYTES
-        protected_bytes = _PROTECTED_BYTES + 4 + len(self.board.encode()) + abi_bytes
+        record_bytes = 0 if self.record is None else 4 + len(self.record)
+        protected_bytes = _PROTECTED_BYTES + 4 + len(self.board.encode()) + abi_bytes + record_bytes
         unprotected_bytes = _UNPROTECTED_BYTES + MAX_SIGNATURE_BYTES[key_type]
         return self.header_bytes + payload_bytes + protected_bytes + unprotected_bytes
 
@@ -122,6 +136,8 @@ def sign_image(
     values = {TLV_BOARD: properties.board.encode(), TLV_KIND: bytes([KINDS[properties.kind]])}
     if properties.abi is not None:
         values[TLV_ABI] = properties.abi
+    if properties.record is not None:
+        values[TLV_RECORD] = properties.record
     with tempfile.TemporaryDirectory(prefix="arenite-update-") as name:
         folder = Path(name)
         source, target = folder / "payload.bin", folder / "image.bin"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from arenite.errors import DoesNotFitError, UsageError
@@ -17,6 +17,7 @@ from arenite.host.build.project import STACK_MARGIN
 from arenite.host.flash.build import direct_build
 from arenite.host.flash.elf_image import Program, read_program
 from arenite.host.update.agent_shape import agent_shape
+from arenite.host.update.calibration_record import CalibrationRecord, record_of
 from arenite.host.update.golden_samples import golden_samples
 from arenite.host.update.image_pair import MIN_STACK_BYTES, SignOptions, sign_pair, slot_regions
 from arenite.host.update.program_choice import choose_code, goals_of, program_model, require_fit
@@ -37,6 +38,7 @@ class UpdateOptions:
         model_only: sign no firmware.
         allow_test_key: sign with the test key, which everybody has.
         agent: put the agent of a fleet into the firmware.
+        record: the calibration record that the image of the model carries.
     """
 
     key: Path
@@ -47,6 +49,7 @@ class UpdateOptions:
     model_only: bool = False
     allow_test_key: bool = False
     agent: bool = False
+    record: CalibrationRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,8 @@ def build_update(
     ``on_start`` is called with a sentence about what is going to run.
 
     Raises:
-        UsageError: The board takes no updates, or the key, the version or the file of the self-test is not valid.
+        UsageError: The board takes no updates, or the key, the version or the file of the self-test is not valid, or
+            the calibration record is that of another model.
         DoesNotFitError: A slot or the RAM of the board is too small.
         ToolError: The compiler or imgtool is missing or failed.
     """
@@ -88,8 +92,10 @@ def build_update(
         )
     layout = update_layout(board)
     signing = SignOptions(options.key, options.version, options.counter, options.allow_test_key)
-    regions = slot_regions(board, signing)
+    slot_regions(board, signing)  # refuses a key or a board before the model is read
     prepared = prepare(model, removes_channels=False)
+    signing = replace(signing, record=record_of(prepared, options.record))
+    regions = slot_regions(board, signing)
     golden = golden_source(golden_samples(prepared, options.golden))
     goals = goals_of(options.optimise)
     agent = agent_shape(prepared.model) if options.agent else None

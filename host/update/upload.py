@@ -10,7 +10,7 @@ from typing import Any
 from arenite.errors import DeviceError
 from arenite.host.link.transport import PortFullError, PortGoneError
 from arenite.host.update.coded_frames import MAX_MESSAGE_BYTES
-from arenite.host.update.link import SILENCE_S, Link
+from arenite.host.update.link import SILENCE_S, Link, SilenceError
 from arenite.host.update.smp_message import GROUP_IMAGE, WRITE, Answer, encode_request
 
 _UPLOAD = 1
@@ -123,7 +123,7 @@ class Upload:
             answer = self.link.receive(self.link.upload_answer_s)
             if answer is None:
                 if self.link.clock() - last_answer_s > SILENCE_S:
-                    raise DeviceError(
+                    raise SilenceError(
                         f"The device did not answer for {SILENCE_S:.0f} s during the upload.",
                         "Check the cable and run the command again: the upload goes on where it stopped.",
                     )

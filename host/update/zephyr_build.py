@@ -80,6 +80,11 @@ def _refuse_options(board: Board, options: UpdateOptions) -> None:
             f"--counter is not for {board.name}: MCUboot does not compare security counters there.",
             "Leave out --counter.",
         )
+    if options.record is not None:
+        raise UsageError(
+            f"--reference is not for {board.name}: the model is a part of the image that Zephyr signs.",
+            "Leave out --reference, and name the file in the release (docs/fleet.md).",
+        )
     if options.agent:
         raise UsageError(
             f"--agent is not for {board.name}: applications of Zephyr have no agent of a fleet.",

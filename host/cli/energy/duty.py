@@ -11,6 +11,7 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
+from arenite.counts import count_of
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.host.build.prepare import prepare
@@ -216,7 +217,7 @@ def _show(prediction: Prediction, report: dict[str, Any]) -> None:
         if key in report:
             show(
                 table(
-                    f"{title}, {report[key]['events']:,} events",
+                    f"{title}, {count_of(report[key]['events'], 'event')}",
                     ("", "result", "95 % ±", "error of prediction"),
                     _comparison_rows(report[key]),
                 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from arenite.counts import count_of
 from arenite.firmware.platformio.frameworks import build_commands
 from arenite.host.bench.two_cores import predicted_split
 from arenite.host.build.options import BuildOptions
@@ -48,7 +49,7 @@ def firmware(
         for text in project.prepared.notes:
             note(text)
         show(
-            f"{output}: {len(project.generated.calls)} layers for {board}, --optimise {project.optimise}; "
+            f"{output}: {count_of(len(project.generated.calls), 'layer')} for {board}, --optimise {project.optimise}; "
             f"predicted RAM {predicted.ram_total:,} B, flash {predicted.flash_total:,} B",
             *project.notes,
             *two_cores_line(predicted_split(project)),

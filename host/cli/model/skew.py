@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from arenite.counts import count_of
 from arenite.errors import UsageError
 from arenite.host.report.console import print_json, show, table
 
@@ -88,5 +89,5 @@ def skew(image: Path, data: Path, pipeline: str | None, samples: int, install: b
             for s in comparison.steps
         ]
         columns = ("step", "compared with", "max error", "mean error", "unit", "allowed", "agrees")
-        show(table(f"Skew, {comparison.samples} samples", columns, rows), comparison.sentence())
+        show(table(f"Skew, {count_of(comparison.samples, 'sample')}", columns, rows), comparison.sentence())
     return 0 if comparison.agrees else 1

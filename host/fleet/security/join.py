@@ -6,6 +6,8 @@ import hashlib
 import http.client
 import socket
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -49,20 +51,16 @@ class Joined:
 
 def join_fleet(url: str, code: EnrolmentCode, folder: Path) -> Joined:
     """Get a certificate from the enrolment server at ``url``, and write it, the key and the certificate of the
-    authority into ``folder``. A key that is in the folder already is used again.
+    authority into ``folder``. A key that is in the folder already is used again. If this fails, files that were not
+    there before are removed.
 
     Raises ``UsageError`` for a bad address, code or folder, and ``ToolError`` if the server cannot be reached or is not
     the one of the code.
     """
     host, port = _parse_url(url)
     try:
-        key = _load_or_create_key(folder / KEY_FILE)
-        authority = _fetch_authority(host, port, code)
-        request = EnrolmentRequest(code.secret, signing_request(key).decode())
-        answer = _ask(host, port, authority, request)
-        _check(answer, authority, key)
-        replace_file(folder / AUTHORITY_FILE, authority)
-        replace_file(folder / CERTIFICATE_FILE, answer.certificate.encode())
+        with _removed_after_failure(folder):
+            return _join(host, port, code, folder)
     except ssl.SSLError as error:
         raise ToolError(
             f"{host}:{port} does not have the certificate of an enrolment server: {error.reason or error}.",
@@ -79,7 +77,36 @@ def join_fleet(url: str, code: EnrolmentCode, folder: Path) -> Joined:
             f"{error.filename or f'{host}:{port}'}: {error.strerror or error}.",
             "Give a folder that you may write to, and check the address.",
         ) from error
+
+
+def _join(host: str, port: int, code: EnrolmentCode, folder: Path) -> Joined:
+    key = _load_or_create_key(folder / KEY_FILE)
+    authority = _fetch_authority(host, port, code)
+    request = EnrolmentRequest(code.secret, signing_request(key).decode())
+    answer = _ask(host, port, authority, request)
+    _check(answer, authority, key)
+    replace_file(folder / AUTHORITY_FILE, authority)
+    replace_file(folder / CERTIFICATE_FILE, answer.certificate.encode())
     return Joined(answer.fleet, answer.device, host, answer.broker_port)
+
+
+@contextmanager
+def _removed_after_failure(folder: Path) -> Iterator[None]:
+    """If the block raises an error, remove the files of this module and the folder that were not there before. A code
+    is good for one certificate, so a key without it has no further use."""
+    has_folder = folder.exists()
+    new_files = [
+        path for name in (KEY_FILE, CERTIFICATE_FILE, AUTHORITY_FILE) if not (path := folder / name).exists()
+    ]
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # the first error matters more
+            for path in new_files:
+                path.unlink(missing_ok=True)
+            if not has_folder:
+                folder.rmdir()
+        raise
 
 
 def _parse_url(url: str) -> tuple[str, int]:

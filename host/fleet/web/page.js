@@ -1,6 +1,6 @@
 // Asks for the fleet every few seconds, and shows it.
 
-import { ago, counts, element, number, rollout, table } from "./tables.js";
+import { ago, counted, counts, element, number, rollout, table } from "./tables.js";
 import "./theme.js";
 
 const REFRESH_MS = 5_000;
@@ -24,7 +24,7 @@ function say(id, text) {
 function showOverview(data) {
   const fleet = data.status;
   $("title").textContent = document.title = fleet.fleet ? `Fleet ${fleet.fleet}` : "arenite fleet";
-  say("about", `${number(fleet.devices.total)} devices, ${number(Object.keys(fleet.releases).length)} releases`);
+  say("about", `${counted(fleet.devices.total, "device")}, ${counted(Object.keys(fleet.releases).length, "release")}`);
   for (const state of ["online", "silent", "offline"]) say(state, number(data.presence[state]));
   say("events", number(fleet.events.stored));
   say("events-lost", `stored; ${number(fleet.events.lost)} lost`);
@@ -43,7 +43,7 @@ const KINDS = { online: "good", silent: "bad", offline: "warn" };
 
 function showDevices(data) {
   const last = data.offset + data.devices.length;
-  say("found", data.total ? `${number(data.offset + 1)} to ${number(last)} of ${number(data.total)} devices`
+  say("found", data.total ? `${number(data.offset + 1)} to ${number(last)} of ${counted(data.total, "device")}`
     : "No device has these words.");
   $("before").disabled = data.offset === 0;
   $("after").disabled = last >= data.total;

@@ -1,6 +1,7 @@
 // Parts of the page, made of text nodes only: nothing that a device reports is read as HTML.
 
 export const number = (value) => value.toLocaleString("en-US");
+export const counted = (value, noun) => `${number(value)} ${noun}${value === 1 ? "" : "s"}`;
 
 export function element(name, className = "", ...content) {
   const node = document.createElement(name);

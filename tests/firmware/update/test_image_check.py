@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import struct
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 
 from arenite.firmware.sources import UPDATE
 from arenite.host.update.reasons import REASONS, reason
-from arenite.host.update.signed_image import ImageProperties
+from arenite.host.update.signed_image import TLV_RECORD, ImageProperties
 from tests.firmware.update import image_check
 from tests.firmware.update.image_check import (
     ABI,
@@ -292,3 +293,13 @@ def test_the_host_has_a_sentence_for_each_result() -> None:
     }
     assert reason(22) == "The image was made for another board."
     assert "99" in reason(99)
+
+
+def test_a_calibration_record_is_a_part_of_what_is_signed() -> None:
+    record = json.dumps({"schema": "arenite.reference/1", "classes": [1] * 64}).encode()
+    image = signed(replace(MODEL, record=record))
+    assert result_of(image) == "OK"
+    at = image.index(record)
+    assert result_of(image[:at] + b"[" + image[at + 1 :]) == "HASH"
+    # Other devices and tools find it by its type.
+    assert image[at - 4 : at] == struct.pack("<HH", TLV_RECORD, len(record))

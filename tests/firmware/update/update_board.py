@@ -112,7 +112,8 @@ def make_firmware(
     board: str = NAME,
     foreign: bool = False,
 ) -> bytes:
-    """Return a signed firmware. If ``first``, the first byte of its payload, is R, it fails its own test."""
+    """Return a signed firmware. If ``first``, the first byte of its payload, is R, it fails its own test.
+    ``foreign``: with another key than that of the devices."""
     properties = ImageProperties(version, counter, board, "firmware", abi, 512)
     payload = first + random.Random(version).randbytes(payload_bytes - 1)
     return sign_image(payload, properties, keys()[foreign], 1 << 20)
@@ -126,11 +127,13 @@ def make_model(
     abi: bytes = ABI,
     first: bytes = b"M",
     board: str = NAME,
+    foreign: bool = False,
+    record: bytes | None = None,
 ) -> bytes:
-    """Return a signed model. The arguments are those of ``make_firmware``."""
-    properties = ImageProperties(version, counter, board, "model", abi, 64)
+    """Return a signed model with a calibration record. The other arguments are those of ``make_firmware``."""
+    properties = ImageProperties(version, counter, board, "model", abi, 64, record=record)
     payload = first + random.Random(f"model {version}").randbytes(payload_bytes - 1)
-    return sign_image(payload, properties, keys()[0], 1 << 20)
+    return sign_image(payload, properties, keys()[foreign], 1 << 20)
 
 
 class PowerCutError(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import stat
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from arenite.host.fleet.reference_file import image_reference
+from arenite.host.update.image_file import read_image
 from tests.development_models import shared_model
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL
 from tests.host.cli.conftest import Arenite, Run
@@ -30,10 +33,21 @@ def test_an_image_is_signed_and_verified(arenite: Arenite, tmp_path: Path) -> No
     assert signed["bytes"] == image.stat().st_size > 2048 + 512
     assert (signed["kind"], signed["abi"], signed["counter"]) == ("firmware", None, 7)
     public = tmp_path / "release.public.pem"
-    assert "are right" in arenite("update", "verify", image, "--key", public).out
-    other = tmp_path / "other.pem"
-    arenite("update", "keygen", other)
-    arenite("update", "verify", image, "--key", other).refused(1, "is not valid", "the key is its own")
+    verified = arenite("update", "verify", image, "--key", public).out
+    # MCUboot's hash of a key is that of its DER form.
+    command = ["openssl", "pkey", "-pubin", "-in", str(public), "-outform", "DER"]
+    own = hashlib.sha256(subprocess.run(command, check=True, capture_output=True).stdout).hexdigest()
+    assert "are right" in verified and own in verified
+    other, damaged = tmp_path / "other.pem", tmp_path / "damaged.bin"
+    made = arenite("update", "keygen", other).out
+    digest = made.split("its hash is ")[1].strip()
+    arenite("update", "verify", image, "--key", other).refused(
+        1, "is not valid", f"the key {own[:16]}", f"is the key {digest[:16]}", "the key is its own"
+    )
+    damaged.write_bytes(image.read_bytes()[:-1] + bytes([image.read_bytes()[-1] ^ 1]))
+    arenite("update", "verify", damaged, "--key", public).refused(
+        1, "is not valid", "that the image is whole"
+    )
 
 
 def test_mistakes_are_told_and_nothing_is_written(arenite: Arenite, tmp_path: Path) -> None:
@@ -48,6 +62,34 @@ def test_mistakes_are_told_and_nothing_is_written(arenite: Arenite, tmp_path: Pa
     arenite("update", "sign", tmp_path / "none.bin", "--key", key, *SIGN, "-o", image).refused(2, "none.bin")
     assert arenite(*sign, "--counter", "many").code == 2
     assert not image.exists()
+
+
+def test_a_model_is_signed_with_its_calibration_record(arenite: Arenite, tmp_path: Path) -> None:
+    key, payload, image = tmp_path / "release.pem", tmp_path / "weights.bin", tmp_path / "model.bin"
+    payload.write_bytes(b"weights")
+    arenite("update", "keygen", key)
+    record = tmp_path / "reference.json"
+    fields = {"schema": "arenite.reference/1", "model": "0" * 64, "samples": 3}
+    record.write_text(json.dumps({**fields, "inputs": [[1, 2]], "classes": [3, 0]}))
+    sign = ("update", "sign", payload, "--key", key, *SIGN, "-o", image, "--reference", record)
+    arenite(*sign).refused(2, "A firmware has no calibration record")
+    assert arenite(*sign, "--kind", "model", "--abi", "00" * 32).code == 0
+    signed = read_image(image)
+    assert signed.record is not None and json.loads(signed.record) == json.loads(record.read_text())
+    assert image_reference(signed) == {"inputs": [[1, 2]], "classes": [3, 0]}
+    assert arenite("update", "verify", image, "--key", key).code == 0
+    for text, problem in (
+        ("{", "is not JSON"),
+        ('{"schema": "x"}', "is no reference"),
+        (json.dumps({**fields, "inputs": [[-1]], "classes": [3]}), "reference.json is malformed"),
+        (
+            json.dumps({**fields, "samples": "many", "inputs": [[1]], "classes": [3]}),
+            "does not tell its model",
+        ),
+    ):
+        record.write_text(text)
+        arenite(*sign, "--kind", "model", "--abi", "00" * 32).refused(2, problem)
+    arenite(*sign[:-1], tmp_path / "none.json").refused(2, "none.json")
 
 
 needs_compiler = pytest.mark.skipif(

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from arenite.host.link.transport import SerialTransport
-from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL
+from arenite.host.update.keys import key_hash
+from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, public_key
 from tests.firmware.update.update_board import DeviceProcess, make_model
 from tests.host.cli.conftest import Arenite
 
@@ -37,6 +38,7 @@ def test_push_status_and_rollback(arenite: Arenite, device: DeviceProcess, tmp_p
     assert again["files"][0]["sent"] and again["files"][0]["version"] == "2.0.0"
     status = arenite("update", "status", device.port, "--json").json
 
+    assert status["key"] == key_hash(public_key()).hex() and f"key: {status['key'][:16]}" in text
     assert [(i["kind"], i["slot"], i["version"]) for i in status["images"]] == [
         ("firmware", 0, "1.0.0"),
         ("model", 0, "2.0.0"),
@@ -58,6 +60,8 @@ def test_refusals_and_mistakes_have_their_exit_codes(
     image = tmp_path / "new.bin"
     image.write_bytes(make_model("2.0.0", board="nrf52840_dk"))
     arenite("update", "push", image, device.port).refused(1, "made for the board nrf52840_dk")
+    image.write_bytes(make_model("2.0.0", foreign=True))
+    arenite("update", "push", image, device.port).refused(1, "signed with the key", "update verify")
     image.write_bytes(make_model("3.0.0", first=b"R"))
     returned = arenite("update", "push", image, device.port)
     assert returned.code == 1 and "returned to the old ones" in returned.out and "reason 200" in returned.out

@@ -70,12 +70,12 @@ def test_the_page(
             lambda: (tmp_path / "fleet.db").exists() and "1 device" in run("fleet status --database fleet.db")
         )
         until(lambda: "raspberrypi_5" in run("fleet status --database fleet.db --devices"))
-        assert "release 2.0.0: 1 images" in run("fleet rollout add")
+        assert "release 2.0.0: 1 image" in run("fleet rollout add")
         assert "rollout 1 of 2.0.0 to the group default has started" in run("fleet rollout start")
         until(lambda: "1 installed" in run("fleet rollout show"))
         assert "rollout 1 is paused" in run("fleet rollout pause")
         assert "rollout 1 is running" in run("fleet rollout resume")
-        assert "rolling back 1 devices" in run("fleet rollout abort")
+        assert "rolling back 1 device" in run("fleet rollout abort")
         # The device has no reason to send anything before its next heartbeat, so the roll back is not waited for.
         assert json.loads(run("fleet status --database fleet.db --json"))["releases"] == {"2.0.0": 1}
         assert "pump-1 is in the group lab" in run("fleet group pump-1 lab")

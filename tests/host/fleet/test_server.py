@@ -81,7 +81,7 @@ def test_a_device_installs_what_a_rollout_gives_it(tmp_path: Path, port: int, co
     thread.start()
     try:
         until(lambda: commands.json("status")["devices"]["total"] == 1)
-        assert commands.run("rollout", "add", release_file(tmp_path, "2.0.0")) == "release 2.0.0: 1 images\n"
+        assert commands.run("rollout", "add", release_file(tmp_path, "2.0.0")) == "release 2.0.0: 1 image\n"
         settings = ["soak_s=1", "min_inferences=0", "min_heartbeats=1"]
         started = commands.json("rollout", "start", "2.0.0", *(f"--set={text}" for text in settings))
         assert (started["state"], started["settings"]["soak_s"]) == ("running", 1)
@@ -91,7 +91,7 @@ def test_a_device_installs_what_a_rollout_gives_it(tmp_path: Path, port: int, co
         assert status["events"]["lost"] == 0
         assert status["device_list"][0]["online"] is True
         assert "is done" in commands.run("rollout", "show", "1")
-        assert "1 devices, 1 online" in commands.run("status", "--devices")
+        assert "1 device, 1 online" in commands.run("status", "--devices")
         assert commands.run("group", "d1", "lab") == "d1 is in the group lab\n"
         assert commands.json("status")["groups"] == {"lab": 1}
         assert "cannot be aborted" in commands.run("rollout", "abort", "1", code=2)

@@ -22,6 +22,7 @@ class BoardPort:
         self.path = folder / "port"
         self.answers = True  # False: the device is silent
         self.received_bytes = 0
+        self._held: bytes | None = None  # answers that the line delays
         self._lock = threading.Lock()
         self._fds: tuple[int, int] | None = None
         self._stop = threading.Event()
@@ -45,6 +46,17 @@ class BoardPort:
             self.board.pull()
         for fd in fds:
             os.close(fd)
+
+    def delay_answers(self) -> None:
+        """Keep what the device sends until ``deliver_answers``."""
+        with self._lock:
+            self._held = b""
+
+    def deliver_answers(self) -> None:
+        with self._lock:
+            assert self._fds is not None and self._held is not None
+            os.write(self._fds[0], self._held)
+            self._held = None
 
     def slot(self, pair: int, slot: int) -> bytes:
         with self._lock:
@@ -81,5 +93,7 @@ class BoardPort:
         begin = self.board.seconds
         while (rest := ticks - round((self.board.seconds - begin) * BAUD / 10)) > 0:
             sent = self.board.receive(rest)
-            if sent and self.answers:
+            if self._held is not None:
+                self._held += sent
+            elif sent and self.answers:
                 os.write(self._fds[0], sent)

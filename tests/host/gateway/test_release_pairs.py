@@ -98,6 +98,20 @@ def images(tmp_path: Path) -> dict[str, Path]:
     return paths
 
 
+def test_a_release_with_another_key_is_refused_before_it_is_sent(
+    tmp_path: Path, images: dict[str, Path]
+) -> None:
+    images["model"].write_bytes(make_model("2.0.0", payload_bytes=24_000, abi=ABIS[2], foreign=True))
+    with SmpPlant(tmp_path) as plant, BoardPort(tmp_path) as device:
+        before = [device.slot(pair, 1) for pair in range(2)]
+        with plant.gateway(device.path, "--images", tmp_path / "images") as gateway:
+            until(lambda: gateway.has_said("answers"))
+            wish(plant, images)
+            until(lambda: gateway.has_said("the release refused"))
+            assert gateway.has_said("the device trusts only the key")
+        assert [device.slot(pair, 1) for pair in range(2)] == before
+
+
 def test_a_pair_survives_a_killed_gateway_and_a_pulled_cable(tmp_path: Path, images: dict[str, Path]) -> None:
     def gateway() -> Program:
         return plant.gateway(device.path, "--images", tmp_path / "images")

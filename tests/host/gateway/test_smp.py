@@ -85,12 +85,14 @@ def test_a_model_is_pushed_and_rolled_back(
 def test_what_a_device_would_refuse_is_refused_in_the_same_words(
     plant: SmpPlant, device: BoardPort, arenite: Arenite, tmp_path: Path
 ) -> None:
-    other, broken = tmp_path / "other.bin", tmp_path / "broken.bin"
+    other, broken, foreign = (tmp_path / f"{name}.bin" for name in ("other", "broken", "foreign"))
     other.write_bytes(make_model("2.0.0", abi=bytes(32)))
     broken.write_bytes(make_model("2.0.0", first=b"R"))
     with plant.gateway(device.path, "--smp") as gateway:
         until(lambda: gateway.has_said("answers"))
         arenite("update", "push", other, plant.url).refused(1, "for another graph, arena or kernels")
+        foreign.write_bytes(make_model("2.0.0", foreign=True))
+        arenite("update", "push", foreign, plant.url).refused(1, "the device trusts only the key")
         returned = arenite("update", "push", broken, plant.url)
         assert returned.code == 1 and "failed their self-test with reason 200" in returned.out
         arenite("update", "push", broken, plant.url, "--fec").refused(2, "are for a serial port")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from arenite.host.link.transport import PortFullError, PortGoneError
 from arenite.host.update.device_info import read_device, read_slots
 from arenite.host.update.device_link import DeviceLink
 from arenite.host.update.image_file import ImageFile, read_image
+from arenite.host.update.keys import key_hash, read_public_key
 from arenite.host.update.push import PushResult, UpdateRefusedError, push, roll_back
+from arenite.host.update.smp_message import Answer
 from arenite.host.update.upload import Upload
-from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL
+from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, keys
 from tests.firmware.update.update_board import (
     ABI,
     NRF52,
@@ -119,11 +122,49 @@ def test_what_a_device_would_refuse_is_not_sent(board: Board, save: Save) -> Non
     assert [slot.version for slot in read_slots(link)] == ["1.0.0", "2.0.0", "1.0.0"]
 
 
+@pytest.mark.parametrize("make", [make_firmware, make_model])
+def test_an_image_with_another_key_is_not_sent(board: Board, save: Save, make: Callable[..., bytes]) -> None:
+    link = link_of(board)
+    own, other = (key_hash(read_public_key(path)).hex()[:16] for path in keys())
+    assert push(link, [save(make("2.0.0"))]).is_good
+    contents = [board.slot(pair, 1) for pair in range(2)]
+    words = f"signed with the key {other}, and the device trusts only the key {own}"
+    with pytest.raises(UpdateRefusedError, match=words) as refusal:
+        push(link, [save(make("3.0.0", foreign=True))])
+    assert "update verify" in refusal.value.hint
+    assert [board.slot(pair, 1) for pair in range(2)] == contents
+    # What the last update replaced is still there.
+    assert roll_back(link).is_good
+
+
+def test_a_device_that_does_not_tell_its_key_decides_itself(
+    board: Board, save: Save, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So do devices whose firmware is older."""
+    link = link_of(board)
+    request = link.request
+
+    def without_key(*arguments: Any, **options: Any) -> Answer:
+        answer = request(*arguments, **options)
+        return replace(answer, body={name: value for name, value in answer.body.items() if name != "key"})
+
+    monkeypatch.setattr(link, "request", without_key)
+    result = push(link, [save(make_model("2.0.0", foreign=True))])
+    assert (result.outcome, result.reason_number) == ("refused", 25)
+    assert result.reason == "The image was signed with another key."
+
+
+def test_the_device_tells_the_key_that_it_trusts(board: Board, save: Save) -> None:
+    expected = key_hash(read_public_key(keys()[0]))
+    assert read_device(link_of(board)).key_hash == expected == save(make_model()).key_hash
+
+
 def test_a_refusal_of_the_device_is_told_in_words(board: Board, save: Save) -> None:
     link = link_of(board)
-    result = push(link, [save(make_firmware("2.0.0", foreign=True))])
-    assert (result.outcome, result.reason_number, result.is_good) == ("refused", 25, False)
-    assert result.reason == "The image was signed with another key."
+    firmware = make_firmware("2.0.0")
+    result = push(link, [save(firmware[:-1] + bytes([firmware[-1] ^ 1]))])
+    assert (result.outcome, result.reason_number, result.is_good) == ("refused", 27, False)
+    assert result.reason == "The signature is not valid."
     assert [version for _, slot, version in versions(result) if slot == 0] == ["1.0.0", "1.0.0"]
     with pytest.raises(UpdateRefusedError, match="no confirmed update"):
         roll_back(link)

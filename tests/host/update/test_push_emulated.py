@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from arenite.firmware.update.loader import build_loader
 from arenite.host.emulator.flash_file import new_flash, start_updatable
+from arenite.host.fleet.reference_file import read_record
 from arenite.host.update.keys import generate_key, read_public_key
 from arenite.host.update.update_build import UpdateOptions, build_update
 from arenite.profiles.boards import load_board
@@ -38,10 +40,19 @@ def test_a_model_is_pushed_and_rolled_back(
     library_or_skip("ed25519")
     board, key, image = load_board(board_name), tmp_path / "release.pem", tmp_path / "new.bin"
     generate_key(key)
+    models = [
+        save(model, tmp_path / f"model{k}.tflite")
+        for k, model in enumerate((classifier(), retrained(classifier(), 4)), 1)
+    ]
+    # The device ignores the calibration record of the new model.
+    np.savez(tmp_path / "x.npz", x=np.zeros((3, 12, 12, 3), np.int8))
+    reference = tmp_path / "reference.json"
+    made = arenite("fleet", "reference", models[1], "--inputs", tmp_path / "x.npz", "-o", reference)
+    assert made.code == 0
     # Both have the same security counter, so the device may return to the old one.
     old, new = (
-        build_update(save(model, tmp_path / f"model{k}.tflite"), board, UpdateOptions(key, f"1.0.{k}", 1))
-        for k, model in enumerate((classifier(), retrained(classifier(), 4)), 1)
+        build_update(model, board, UpdateOptions(key, f"1.0.{k}", 1, record=record))
+        for k, (model, record) in enumerate(zip(models, (None, read_record(reference)), strict=True), 1)
     )
     image.write_bytes(new.model)
     program = build_loader(board, read_public_key(key), tmp_path / "loader")

@@ -12,7 +12,14 @@ import pytest
 
 from arenite.errors import DoesNotFitError, UsageError
 from arenite.host.cli.main import main
-from arenite.host.update.signed_image import ImageNotValidError, ImageProperties, sign_image, verify_image
+from arenite.host.update.image_file import read_image
+from arenite.host.update.signed_image import (
+    MAX_RECORD_BYTES,
+    ImageNotValidError,
+    ImageProperties,
+    sign_image,
+    verify_image,
+)
 
 pytest.importorskip("cryptography", reason="needs cryptography: pip install 'arenite[update]'")
 from arenite.host.update.keys import KEY_TYPES, generate_key, key_type_of, read_public_key
@@ -94,6 +101,21 @@ def test_imgtool_verifies_the_image(key: Path, tmp_path: Path) -> None:
 
 
 @needs_imgtool
+@pytest.mark.parametrize("record", [b"{}", b"r" * MAX_RECORD_BYTES])
+def test_imgtool_verifies_an_image_with_a_calibration_record(
+    key: Path, tmp_path: Path, record: bytes
+) -> None:
+    image, properties = tmp_path / "image.bin", replace(MODEL, record=record)
+    data = sign_image(b"payload" * 99, properties, key, 8192)
+    image.write_bytes(data)
+    assert len(data) == properties.image_bytes(7 * 99) == MODEL.image_bytes(7 * 99) + 4 + len(record)
+    verify_image(image, key)
+    assert read_image(image).record == record
+    image.write_bytes(sign_image(b"payload" * 99, MODEL, key, 4096))
+    assert read_image(image).record is None
+
+
+@needs_imgtool
 def test_imgtool_verifies_images_with_ecdsa(tmp_path: Path) -> None:
     """The length of such a signature varies, so several images are signed."""
     key, image = tmp_path / "release.pem", tmp_path / "image.bin"
@@ -170,6 +192,9 @@ def test_the_error_names_the_extra_if_imgtool_is_missing(key: Path, monkeypatch:
         ({"abi": bytes(31)}, "has 31 bytes"),
         ({"header_bytes": 16}, "header size is 16"),
         ({"address": 2**32}, "address is 4294967296"),
+        ({"record": b""}, "has 0 bytes"),
+        ({"record": bytes(MAX_RECORD_BYTES + 1)}, "has 4,097 bytes"),
+        ({"record": b"{}", "kind": "firmware"}, "A firmware has no calibration record"),
     ],
 )
 def test_properties_that_no_image_can_have(changes: dict[str, object], message: str) -> None:

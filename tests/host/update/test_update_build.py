@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 from collections.abc import Callable
@@ -16,8 +17,10 @@ from arenite.errors import DoesNotFitError, UsageError
 from arenite.firmware.update.golden import MAX_SAMPLES
 from arenite.firmware.update.layout import update_layout
 from arenite.host.cli.main import main
+from arenite.host.update.calibration_record import CalibrationRecord
 from arenite.host.update.signed_image import verify_image
 from arenite.host.update.update_build import UpdateImages, UpdateOptions, build_update
+from arenite.host.update.zephyr_build import build_zephyr_update
 from arenite.profiles.boards import load_board
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL
 from tests.fuzz.graph_builder import GraphBuilder
@@ -90,6 +93,23 @@ def test_a_retrained_model_changes_only_the_image_of_the_model(build: Build, boa
     assert ram.origin < stack <= ram.origin + ram.size  # the payload begins with the vector table
     assert layout.firmware[0].origin < start < layout.firmware[0].end and start % 2 == 1
     assert payload(first.model, MODEL_HEADER) != payload(second.model, MODEL_HEADER)
+
+
+@pytest.mark.slow
+def test_the_image_of_a_model_carries_its_calibration_record(build: Build, tmp_path: Path) -> None:
+    plain = build(classifier())
+    digest = hashlib.sha256((tmp_path / "model.tflite").read_bytes()).hexdigest()
+    record = CalibrationRecord(tmp_path / "reference.json", b'{"a": 1}', digest)
+    first = build(classifier(), record=record)
+    # The record is no part of the program: each model runs with the firmware of the other build.
+    assert first.abi == plain.abi and first.firmware == plain.firmware
+    assert payload(first.model, MODEL_HEADER) == payload(plain.model, MODEL_HEADER)
+    assert record.content in first.model and len(first.model) == len(plain.model) + 4 + 8
+    with pytest.raises(UsageError, match="was made for the model with the SHA-256 hash 00000000"):
+        build(classifier(), record=replace(record, model="0" * 64))
+    zephyr = UpdateOptions(tmp_path / "release.pem", "1.2.3", record=record)
+    with pytest.raises(UsageError, match="--reference is not for nrf5340dk"):
+        build_zephyr_update(tmp_path / "model.tflite", load_board("nrf5340dk"), zephyr)
 
 
 @pytest.mark.slow

@@ -111,7 +111,7 @@ def test_a_code_gives_one_certificate(site: Site, url: str, tmp_path: Path) -> N
     assert (tmp_path / "pump" / "authority.pem").read_bytes() == site.authority.certificate_pem
     with pytest.raises(UsageError, match="wrong, used already, or expired"):
         join_fleet(url, code, tmp_path / "other")
-    assert not (tmp_path / "other" / "device.pem").exists()
+    assert not (tmp_path / "other").exists()
     with site.database.transaction() as transaction:
         assert transaction.query("SELECT device, group_name FROM devices") == [("pump", "lab")]
         audit = transaction.query("SELECT action, details FROM audit ORDER BY id")
@@ -147,6 +147,23 @@ def test_a_device_that_joins_again_keeps_its_key(site: Site, url: str, tmp_path:
     join_fleet(url, site.code(), tmp_path / "pump")
     assert (tmp_path / "pump" / "device.key").read_bytes() == key
     assert (tmp_path / "pump" / "device.pem").read_bytes() != certificate
+
+
+def test_a_failed_join_leaves_nothing_and_takes_nothing(site: Site, url: str, tmp_path: Path) -> None:
+    wrong, folder = new_code(site.authority.fingerprint), tmp_path / "pump"
+    folder.mkdir()
+    with pytest.raises(UsageError, match="wrong, used already"):
+        join_fleet(url, wrong, folder)
+    assert list(folder.iterdir()) == []
+    with pytest.raises(ToolError, match="cannot be reached"):
+        join_fleet("https://127.0.0.1:1", site.code(), tmp_path / "new" / "pump")
+    assert not (tmp_path / "new" / "pump").exists()
+    join_fleet(url, site.code(), folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert len(before) == 3
+    with pytest.raises(UsageError, match="wrong, used already"):
+        join_fleet(url, wrong, folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_a_code_expires_and_a_newer_one_replaces_it(database: Database) -> None:
