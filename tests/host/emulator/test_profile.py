@@ -29,7 +29,7 @@ from arenite.profiles.boards import Board, all_boards, load_board
 from tests import toy_model
 from tests.host.emulator.counting_layer import counting_layer
 
-EMULATED = [board.name for board in all_boards() if board.emulated]
+EMULATED = [board.name for board in all_boards() if board.emulated and board.rtl is None]
 #: Number of iterations of counting_layer's loop (two instructions each) if the first input byte is 1.
 UNIT = 400_009
 #: The maximum number of instructions that the firmware runs around each layer, to call it and to read the clock.
