@@ -108,12 +108,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             error_rows.append(
                 (name, f"`{board}`", percent(estimate / cycles - 1), f"{len(layers)}", worst, percent(error))
             )
-        cycle_rows.append((name, f"{count:,}", *cells))
+        cycle_rows.append((name, f"{count:,}", f"{estimate:,}", *cells))
     tables = {
         "cycles": markdown_table(
-            ("model", "instructions", *(f"`{board}`" for board in boards)),
+            ("model", "instructions", "estimated cycles", *(f"`{board}`" for board in boards)),
             cycle_rows,
-            range(1, 2 + len(boards)),
+            range(1, 3 + len(boards)),
         ),
         "errors": markdown_table(
             ("model", "board", "estimate", "large layers", "worst of them", "its error"),
