@@ -10,6 +10,7 @@ from arenite.errors import ProfileError, ToolError, UsageError
 from arenite.host.bench.run import BenchConfig, choose_tools
 from arenite.host.build.options import BuildOptions
 from arenite.host.emulator.emulator_choice import choose_emulator
+from arenite.host.emulator.machine import command_line
 from arenite.host.emulator.rtl.cores import rtl_core
 from arenite.host.emulator.rtl.machine import WaitStates
 from arenite.host.emulator.rtl.simulator import simulator
@@ -73,6 +74,12 @@ def test_a_file_that_is_not_the_pinned_wheel_is_refused(
 def test_unsupported_options_are_refused(config: BenchConfig, message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         choose_tools(load_board("rtl_cv32e40p"), config)
+    assert "qemu_riscv32" in caught.value.hint
+
+
+def test_other_commands_do_not_run_a_simulated_board_in_qemu() -> None:
+    with pytest.raises(UsageError, match="only `arenite bench` simulates its core") as caught:
+        command_line(load_board("rtl_ibex"), None)
     assert "qemu_riscv32" in caught.value.hint
 
 
