@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from arenite.errors import ToolError, UsageError
 from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.samples import random_samples
 from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
-from arenite.host.emulator.rtl.machine import WaitStates
+from arenite.host.emulator.rtl.cores import rtl_core
+from arenite.host.emulator.rtl.machine import WaitStates, start_rtl
+from arenite.host.emulator.rtl.simulator import simulator
 from arenite.profiles.boards import load_board
 from tests.fuzz.campaign import random_model
 from tests.fuzz.cases import load_all
@@ -85,6 +88,18 @@ def test_wait_states_cost_cycles_and_no_instructions(tmp_path: Path) -> None:
     assert cycles == sorted(set(cycles))
     facts = results[-1]["build"]["rtl"]
     assert (facts["core"], facts["flash_wait"], facts["ram_wait"]) == ("ibex", 3, 2)
+
+
+def test_a_file_that_is_not_a_firmware_does_not_start(tmp_path: Path) -> None:
+    program = simulator(rtl_core("cv32e40p"))
+    assert simulator(rtl_core("cv32e40p")) == program  # built once
+    elf = tmp_path / "firmware.elf"
+    board, log = load_board("rtl_cv32e40p"), tmp_path / "simulation.log"
+    with pytest.raises(UsageError, match="does not exist"), start_rtl(program, board, elf, log, WaitStates()):
+        pass
+    elf.write_text("text")
+    with pytest.raises(ToolError, match="not an ELF file"), start_rtl(program, board, elf, log, WaitStates()):
+        pass
 
 
 def test_random_graphs_of_every_operator_equal_litert() -> None:
