@@ -11,7 +11,7 @@
 ARENITE = .venv/bin/arenite
 # This is not called PYTHON, because make would pass that to setup.sh, where it is the Python that the user chose.
 VENV_PYTHON = .venv/bin/python
-C_FILES = $(shell git ls-files 'firmware/**/*.[ch]' 'firmware/meter/*.cpp' 'converters/**/*.[ch]' 'host/emulator/plugin/*.[ch]' 'benchmarks/**/*.c')
+C_FILES = $(shell git ls-files 'firmware/**/*.[ch]' 'firmware/meter/*.cpp' 'converters/**/*.[ch]' 'host/emulator/plugin/*.[ch]' 'host/emulator/rtl/testbench/*.cpp' 'benchmarks/**/*.c')
 # The variable NO_MKDOCS_2_WARNING stops Material for MkDocs from advertising its successor.
 DOCS_SITE = NO_MKDOCS_2_WARNING=1 $(VENV_PYTHON) -m mkdocs build --quiet --strict
 PY_DIRS = arenite/*.py converters firmware host models profiles tests benchmarks examples docs/_site setup.py

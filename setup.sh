@@ -67,6 +67,7 @@ openocd:openocd
 st-flash:stlink-tools
 dfu-util:dfu-util
 uhubctl:uhubctl
+verilator:verilator
 espeak-ng:espeak-ng
 pg_createcluster:postgresql"
     ;;

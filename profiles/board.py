@@ -120,6 +120,15 @@ class Emulator:
 
 
 @dataclass(frozen=True)
+class RtlBoard:
+    """The core of an emulated board whose RTL is simulated, as ``host/emulator/rtl/cores.py`` names it, and the board
+    whose firmware it runs."""
+
+    core: str
+    firmware: str
+
+
+@dataclass(frozen=True)
 class SecondCore:
     """A second core that can compute one half of a layer while the first core computes the other half. ``port`` says
     how the firmware starts work on it.
@@ -172,6 +181,12 @@ class Board:
     second_core: SecondCore | None = None
     zephyr_target: str = ""  # the board's name for `west build -b`; "" if the profile has none
     update: UpdateFlash | None = None  # None: the board has no boot loader for updates
+    rtl: RtlBoard | None = None  # None: no RTL of the board's core is simulated
+
+    @property
+    def firmware_name(self) -> str:
+        """The name of the board in its firmware."""
+        return self.name if self.rtl is None else self.rtl.firmware
 
     @property
     def cores(self) -> int:

@@ -29,6 +29,7 @@ from arenite.profiles.board import (
     MemoryRegion,
     PlatformIO,
     Power,
+    RtlBoard,
     SecondCore,
     Uart,
 )
@@ -106,6 +107,12 @@ def _second_core(table: BoardTable) -> SecondCore:
     return result
 
 
+def _rtl(table: BoardTable) -> RtlBoard:
+    result = RtlBoard(table.get("core", str), table.get("firmware", str))
+    table.finish()
+    return result
+
+
 def _power(table: BoardTable) -> Power:
     sleep_ua = table.get("sleep_ua", float, math.inf)
     result = Power(
@@ -163,6 +170,7 @@ def parse_board(text: str, location: str) -> Board:
         usb=parse_usb(usb) if usb else UsbConnection(),
         targets=parse_targets(upload) if upload else UploadTargets(),
         zephyr_target=zephyr.get("board", str) if zephyr else "",
+        rtl=_rtl(rtl) if (rtl := top.table("rtl")) else None,
     )
     for table in (uart, upload, zephyr):
         if table is not None:
@@ -175,9 +183,16 @@ def parse_board(text: str, location: str) -> Board:
         raise ProfileError(
             f"{location}: an emulated board needs an [emulator] table, and other boards must not have one."
         )
-    if board.emulated != board.name.startswith("qemu_"):
+    if board.rtl is not None and not board.emulated:
+        raise ProfileError(f"{location}: only an emulated board can have an [rtl] table.")
+    prefixes = {
+        "qemu_": board.emulated and board.rtl is None,
+        "rtl_": board.rtl is not None,
+    }
+    if any(board.name.startswith(prefix) != expected for prefix, expected in prefixes.items()):
         raise ProfileError(
-            f"{location}: names of emulated boards start with 'qemu_', and names of other boards must not."
+            f"{location}: names of emulated boards start with 'qemu_', or with 'rtl_' if they have an [rtl] table, and "
+            "names of other boards must not."
         )
     return board
 

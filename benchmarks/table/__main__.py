@@ -31,7 +31,7 @@ def main(argv: list[str] | None = None) -> int:
     options = _arguments(argv)
     records = read_baseline(options.compare) if options.compare else ()
     paths = options.models or [zoo.fetch(name) for name in ZOO]
-    names = options.board or [b.name for b in all_boards() if b.emulated]
+    names = options.board or [b.name for b in all_boards() if b.emulated and b.rtl is None]
     jobs = [
         Job(path, load_board(name), variant, options.samples)
         for path in paths

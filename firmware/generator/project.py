@@ -192,7 +192,9 @@ def _project_files(
 ) -> dict[str, str]:
     """Return the text of each file of the project by its path."""
     files = {f"src/{name}": text for name, text in model_sources.items()}
-    files["src/main.c"] = _MAIN.format(board=board.name, take_rows="ar_take_rows" if stream_input else "0")
+    files["src/main.c"] = _MAIN.format(
+        board=board.firmware_name, take_rows="ar_take_rows" if stream_input else "0"
+    )
     if protocol in MONITORS:
         files["src/main.c"] += _MAIN_MONITOR.format(
             input_bytes=input_bytes,

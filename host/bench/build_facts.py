@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,13 +70,16 @@ def build_facts(
     samples: Samples,
     toolchain: str,
     emulator: str | None,
+    rtl: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the value of "build" in a bench result."""
+    """Return the value of "build" in a bench result. ``rtl`` describes the simulation of the board's core; it is None
+    for other boards."""
     return {
         "image_sha256": image_sha256,
         "firmware_sha256": elf.sha256,
         "compiler": compiler,
         "toolchain": toolchain,
         "emulator": emulator,
+        "rtl": None if rtl is None else dict(rtl),
         "data_sha256": data_hash(samples),
     }

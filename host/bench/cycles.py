@@ -20,6 +20,8 @@ RULE_TITLES = {
     "address": "address that was just computed",
     "dual_issue": "issued with the instruction before",
     "overlap": "overlapping vector instructions",
+    "jump_register": "jump to an address that was just computed",
+    "misaligned_target": "jump to a 32-bit instruction that is not word-aligned",
 }
 
 

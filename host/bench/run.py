@@ -2,12 +2,12 @@
 
 On an emulated board, the emulator's clock counts instructions exactly. On a real board, ticks are converted to
 microseconds. Cycles are estimated, either from one more inference with an emulator plugin that counts instructions by
-class, or by a rule of thumb.
+class, or by a rule of thumb. A board whose core is simulated from its RTL measures them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 from arenite.errors import AreniteError, UsageError
 from arenite.firmware.generator.features import ENERGY, baud_of
-from arenite.host.bench import cycles, two_cores
+from arenite.host.bench import cycles, rtl_cycles, two_cores
 from arenite.host.bench.build_facts import build_facts, compiler_of, read_facts
 from arenite.host.bench.devices.measure import (
     DeviceMeasurement,
@@ -29,6 +29,7 @@ from arenite.host.bench.figures import board_rows, durations, instructions_of
 from arenite.host.bench.layer_rows import layer_rows
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.result import BenchResult, FlashFigures, MemoryFigures, Percentiles
+from arenite.host.bench.rtl_cycles import MeasuredCycles, RtlSimulation
 from arenite.host.bench.samples import Samples
 from arenite.host.bench.size_check import store_run_memory
 from arenite.host.bench.verification import OutputVerifier, sample_figures, verify_all
@@ -38,9 +39,16 @@ from arenite.host.build.prepare import Prepared
 from arenite.host.build.project import Project, arena_regions, generate_project
 from arenite.host.build.segments import describe_segments
 from arenite.host.build.toolchain_choice import choose_toolchain
-from arenite.host.emulator.emulator_choice import QEMU, UNICORN, choose_emulator, start_emulator
+from arenite.host.emulator.emulator_choice import (
+    QEMU,
+    UNICORN,
+    VERILATOR,
+    choose_emulator,
+    start_emulator,
+)
 from arenite.host.emulator.layer_code import layer_code, segment_layers
 from arenite.host.emulator.profile import Profile, profile
+from arenite.host.emulator.rtl.machine import WaitStates
 from arenite.host.flash.build import build
 from arenite.host.link.transport import SerialTransport, Transport
 from arenite.processes import temporary_folder
@@ -59,6 +67,7 @@ class BenchConfig:
         cycles: profile one inference to estimate cycles. None: do so if it is possible.
         emulator: the emulator of an emulated board, ``qemu`` or ``unicorn``. None: QEMU if it is installed, else
             Unicorn.
+        waits: the wait states of the memories of a board that is simulated from its RTL. None: no wait states.
         run_config: the devices that run the samples, and whether their answers are stored.
     """
 
@@ -68,6 +77,7 @@ class BenchConfig:
     keep: Path | None = None
     cycles: bool | None = None
     emulator: str | None = None
+    waits: WaitStates | None = None
     run_config: RunConfig = SINGLE_BOARD
 
 
@@ -106,13 +116,22 @@ def bench(
         progress("build", 1, 1)
         verifier = OutputVerifier(Reference(prepared.reference), samples, stateful=options.stateful)
         ports = options.run_config.ports or ((options.port,) if options.port else ())
+        run_config = replace(options.run_config, ports=ports)
+        simulation = None
+        if tools.emulator == VERILATOR:
+            logs = stack.enter_context(temporary_folder("arenite-"))
+            waits = options.waits or WaitStates()
+            simulation = RtlSimulation(project, elf, logs, waits, len(samples), progress)
+            run_config = replace(run_config, limits=rtl_cycles.LIMITS)
         run_result = run_samples(
             project,
             elf,
             samples,
-            replace(options.run_config, ports=ports),
+            run_config,
             verifier,
-            lambda port: open_device(project, elf, port, tools.emulator),
+            lambda port: (
+                open_device(project, elf, port, tools.emulator) if simulation is None else simulation.open()
+            ),
             progress,
             stack,
             stateful=options.stateful,
@@ -121,6 +140,7 @@ def bench(
         measured = collect_measurement(
             project.generated, list(run_result.answers.values()), run_result.tick_hz, run_result.memory
         )
+        measured_cycles = None if simulation is None else simulation.measured(run_result.answers.values())
         profiled, no_profile_reason = _profile(project, elf, samples, options, progress, tools.emulator)
         sizes, elf_facts = read_elf(elf), read_facts(elf)
         compiler = compiler_of(elf_facts, folder)
@@ -136,10 +156,16 @@ def bench(
     if split is not None and board.emulated:
         remarks.append(two_cores.BOTH_CORES)
     result = BenchResult(
-        **_figures(prepared, project, measured, sizes, profiled),
+        **_figures(prepared, project, measured, sizes, profiled, measured_cycles),
         samples=counts,
         build=build_facts(
-            elf_facts, compiler, project.generated.sha256.hex(), samples, tools.toolchain, tools.emulator
+            elf_facts,
+            compiler,
+            project.generated.sha256.hex(),
+            samples,
+            tools.toolchain,
+            tools.emulator,
+            None if measured_cycles is None else measured_cycles.facts(),
         ),
         boards=board_rows(board, run_result, verified, measured.tick_hz),
         two_cores=split,
@@ -158,11 +184,11 @@ def _profile(
     emulator: str | None,
 ) -> tuple[Profile | None, str | None]:
     """Profile the inference of the first sample. Return (profile, None). Without a profile, return (None, reason),
-    where the reason is None if the board is real or the user turned profiling off.
+    where the reason is None if the board is real or measures its cycles, or the user turned profiling off.
 
     Raises the errors of ``profile`` if the user requested cycles.
     """
-    if options.cycles is False:
+    if options.cycles is False or emulator == VERILATOR:
         return None, None
     if not project.board.emulated:
         if options.cycles:
@@ -211,6 +237,22 @@ def choose_tools(board: Board, options: BenchConfig) -> Tools:
         UsageError: a requested tool does not support the board.
         ToolError: a tool is not installed.
     """
+    if board.rtl is not None:
+        rtl_cycles.require_supported(
+            board,
+            options.build,
+            options.cycles,
+            {
+                "--port": options.port or options.run_config.ports,
+                "--emulator": options.emulator,
+                "--resume": options.run_config.resume,
+            },
+        )
+    elif options.waits is not None:
+        raise UsageError(
+            f"{board.name} has no wait states.",
+            "Remove --flash-wait and --ram-wait, or choose a board rtl_*.",
+        )
     toolchain, toolchain_reason = choose_toolchain(board, options.build.toolchain)
     emulator = emulator_reason = None
     runs_already = bool(options.port or options.run_config.ports)
@@ -259,15 +301,20 @@ def _figures(
     measurement: DeviceMeasurement,
     sizes: ElfSizes,
     profiled: Profile | None,
+    measured_cycles: MeasuredCycles | None,
 ) -> dict[str, Any]:
     board, prediction = project.board, project.prediction
     count = instructions_of(board, measurement.tick_hz)
     instructions, latency = durations(board, measurement.tick_hz, measurement.ticks)
-    estimate = None
-    if profiled is not None:
-        estimate = cycles.by_profile(profiled)
+    cycle_figure: dict[str, Any] | None = None
+    layer_figures: Sequence[float] | None = None
+    if measured_cycles is not None:
+        cycle_figure, layer_figures = measured_cycles.figure(), measured_cycles.layers
+    elif profiled is not None:
+        cycle_figure = cycles.by_profile(profiled)
+        layer_figures = profiled.layer_durations(lambda count: count.cycles)
     elif instructions is not None and not project.generated.parallel:
-        estimate = cycles.by_rule_of_thumb(board.core, instructions["p50"])
+        cycle_figure = cycles.by_rule_of_thumb(board.core, instructions["p50"])
     stack = measurement.memory.stack_used if measurement.memory else prediction.stack
     return {
         "model": {
@@ -282,7 +329,7 @@ def _figures(
         "optimise": project.optimise,
         "instructions": None if instructions is None else Percentiles(**instructions),
         "latency_us": None if latency is None else Percentiles(**latency),
-        "cycles": estimate,
+        "cycles": cycle_figure,
         "init_instructions": max(map(count, measurement.init_ticks))
         if count and measurement.init_ticks
         else None,
@@ -310,7 +357,7 @@ def _figures(
             predicted_code=prediction.code,
             predicted_total=prediction.flash_total,
         ),
-        "layers": layer_rows(project, measurement, count, profiled),
+        "layers": layer_rows(project, measurement, count, layer_figures),
         "segments": describe_segments(
             project.generated.model.main, project.prepared.plan, project.prepared.needs
         ),

@@ -25,6 +25,8 @@ from arenite.host.report.console import stderr
 _TITLES = {
     "build": "building",
     "run": "running on",
+    "simulator": "building the simulator",
+    "simulate": "simulating",
     "check": "checking against LiteRT",
     "time": "measuring times",
 }

@@ -30,10 +30,17 @@ class Block:
 @dataclass(frozen=True)
 class BlockRuns:
     """``count``: how often a block ran. ``taken``: how many of these runs ended with a jump. The other runs continued
-    with the instruction behind the block."""
+    with the instruction behind the block. ``misaligned``: how many of these jumps led to a RISC-V instruction of four
+    bytes whose address is not a multiple of four."""
 
     count: int
     taken: int
+    misaligned: int = 0
+
+    def __add__(self, other: BlockRuns) -> BlockRuns:
+        return BlockRuns(
+            self.count + other.count, self.taken + other.taken, self.misaligned + other.misaligned
+        )
 
 
 def compiled_plugin(cache: Path, name: str = "blocks") -> Path:
@@ -123,8 +130,8 @@ def read_counts(out: Path) -> list[PhaseRun]:
             elif kind == "C" and counts is not None:
                 # A block that QEMU translated twice has two records.
                 block = blocks[int(values[0])]
-                earlier = counts.get(block, BlockRuns(0, 0))
-                counts[block] = BlockRuns(earlier.count + int(values[1]), earlier.taken + int(values[2]))
+                count, taken, misaligned = map(int, values[1:])
+                counts[block] = counts.get(block, BlockRuns(0, 0)) + BlockRuns(count, taken, misaligned)
             elif kind in ("S", "E") and counts is not None:
                 phases.append(PhaseRun(entry, counts, kind == "S"))
                 counts = None

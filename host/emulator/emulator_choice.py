@@ -1,4 +1,5 @@
-"""Choose the emulator of a board: QEMU if it is installed, otherwise Unicorn."""
+"""Choose the emulator of a board: QEMU if it is installed, otherwise Unicorn; Verilator for a board that is simulated
+from the RTL of its core."""
 
 from __future__ import annotations
 
@@ -11,10 +12,12 @@ from arenite.errors import ToolError, UsageError
 from arenite.host.emulator import unicorn_machine
 from arenite.host.emulator.emulated_board import EmulatedBoard
 from arenite.host.emulator.machine import QEMU_PACKAGES, start
+from arenite.host.emulator.rtl.simulator import require_verilator
 from arenite.host.emulator.unicorn_machine import start_unicorn, unsupported_reason
 from arenite.profiles.boards import Board
 
-QEMU, UNICORN = "qemu", "unicorn"
+QEMU, UNICORN, VERILATOR = "qemu", "unicorn", "verilator"
+#: The emulators that a user can choose.
 EMULATORS = (QEMU, UNICORN)
 _INSTALL_UNICORN = "pip install 'arenite[bench]'"
 
@@ -31,6 +34,9 @@ def choose_emulator(board: Board, requested: str | None) -> tuple[str, str | Non
     """
     if board.emulator is None:
         raise UsageError(f"{board.name} is a real board.", "Leave out --emulator, or choose a qemu_* board.")
+    if board.rtl is not None and requested is None:
+        require_verilator()
+        return VERILATOR, None
     if requested not in (None, *EMULATORS):
         raise UsageError(f"'{requested}' is not an emulator.", f"Choose one of {', '.join(EMULATORS)}.")
     program = f"qemu-system-{board.emulator.system}"

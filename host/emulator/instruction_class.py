@@ -22,6 +22,7 @@ class TimingClass:
         items: number of registers or vector elements that the instruction moves one by one, otherwise 1.
         reads, writes: names of the registers that the instruction reads and writes.
         address: the registers among ``reads`` that form a memory address.
+        target: the registers among ``reads`` that form the target of a jump.
     """
 
     name: str
@@ -29,6 +30,7 @@ class TimingClass:
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
     address: frozenset[str] = frozenset()
+    target: frozenset[str] = frozenset()
 
 
 Classifier = Callable[[Instruction], TimingClass]

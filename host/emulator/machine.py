@@ -67,12 +67,17 @@ def command_line(
     ``icount`` the board's timer has no meaning. With ``skip_sleep``, a sleeping processor takes no real time.
 
     Raises:
-        UsageError: the board is not emulated.
+        UsageError: the board is not emulated by QEMU.
         ToolError: QEMU is not installed.
     """
     emulator = board.emulator
     if emulator is None:
         raise UsageError(f"{board.name} is a real board.", "Give --port, or choose a qemu_* board.")
+    if board.rtl is not None:
+        raise UsageError(
+            f"{board.name} is not emulated by QEMU: only `arenite bench` simulates its core.",
+            f"Use the board {board.rtl.firmware}, which runs the same firmware.",
+        )
     program = f"qemu-system-{emulator.system}"
     if shutil.which(program) is None:
         package = QEMU_PACKAGES.get(emulator.system, program)

@@ -124,8 +124,7 @@ def counts_by_layer(runs: Iterable[PhaseRun], code: LayerCode) -> list[dict[Bloc
         layer = order[position if is_complete else max(position - 1, 0)]
         positions[function] += is_complete
         for block, count in run.counts.items():
-            earlier = layers[layer].get(block, BlockRuns(0, 0))
-            layers[layer][block] = BlockRuns(earlier.count + count.count, earlier.taken + count.taken)
+            layers[layer][block] = layers[layer].get(block, BlockRuns(0, 0)) + count
     if positions != [len(order) for order in code.orders]:
         raise ToolError("The emulator's plugin did not record a run of every layer.")
     return layers
@@ -141,4 +140,7 @@ def _cycles(
         if runs.taken:
             cycles = timing.taken(code[block][-1])
             result.rules.setdefault("taken", CycleTally()).add(runs.taken, runs.taken * cycles)
+        if runs.misaligned and (rule := timing.rules.get("misaligned_target")) is not None:
+            tally = result.rules.setdefault("misaligned_target", CycleTally())
+            tally.add(runs.misaligned, runs.misaligned * rule.cycles)
     return result

@@ -24,8 +24,13 @@ KINDS = ("estimated", "assumed")
 #: ``taken``: a block ends with a jump. ``pipelined``: a load or store directly follows a load. ``load_use``: an
 #: instruction reads a register that the previous instruction loaded. ``address``: the previous instruction computed an
 #: instruction's address. ``dual_issue``: an instruction is issued together with the previous instruction. ``overlap``:
-#: a vector instruction uses another part of the vector unit than the previous vector instruction.
-RULES = ("taken", "pipelined", "load_use", "address", "dual_issue", "overlap")
+#: a vector instruction uses another part of the vector unit than the previous vector instruction. ``jump_register``:
+#: the previous instruction computed (but did not load) the register from which a jump takes its target.
+#: ``misaligned_target``: a jump leads to a RISC-V instruction of four bytes whose address is not a multiple of four.
+RULES = (
+    *("taken", "pipelined", "load_use", "address", "dual_issue", "overlap"),
+    *("jump_register", "misaligned_target"),
+)
 
 _LOADS = frozenset({"load", "load_literal", "load_double", "fpu_load"})
 _PIPELINED = frozenset({"load", "load_literal", "store", "store_register"})
@@ -160,6 +165,8 @@ class TimingTable:
             apply("load_use")
         if "address" in self.rules and not loaded and before.writes & kind.address:
             apply("address")
+        if "jump_register" in self.rules and not loaded and before.writes & kind.target:
+            apply("jump_register")
         if "overlap" in self.rules:
             units = _VECTOR_UNITS.get(before.name), _VECTOR_UNITS.get(kind.name)
             if None not in units and units[0] != units[1]:

@@ -42,6 +42,8 @@ def unsupported_reason(board: Board) -> str | None:
     """Return why Unicorn cannot emulate ``board``, as a part of a sentence; None if it can."""
     if board.emulator is None:
         return "it is a real board"
+    if board.rtl is not None:
+        return "the RTL of its core is simulated by Verilator"
     if board.emulator.family in FAMILIES:
         return None
     return _UNSUPPORTED.get(board.emulator.family, "it does not have the devices of this board")

@@ -16,6 +16,7 @@ from arenite.converters.processing.motion_files import MOTION_SUFFIXES
 from arenite.host.bench.devices.measure import Progress
 from arenite.host.bench.devices.run_samples import RunConfig
 from arenite.host.bench.result import BenchResult
+from arenite.host.bench.rtl_cycles import DEFAULT_SAMPLES as RTL_SAMPLES
 from arenite.host.bench.run import BenchConfig
 from arenite.host.bench.run import bench as run_bench
 from arenite.host.bench.sample_files import file_samples
@@ -28,6 +29,7 @@ from arenite.host.bench.samples import (
 )
 from arenite.host.build.options import DEFAULT_BUILD, BuildOptions
 from arenite.host.build.prepare import Prepared
+from arenite.host.emulator.rtl.machine import WaitStates
 from arenite.host.energy.energy_record import board_record
 from arenite.host.energy.estimate import estimate_energy
 from arenite.host.energy.measure import MeasurementConfig, measure_board
@@ -58,6 +60,8 @@ def bench(
     wait_s: float = 0.0,
     keep: str | Path | None = None,
     emulator: str | None = None,
+    flash_wait: int | None = None,
+    ram_wait: int | None = None,
     report: Callable[[str], None] = lambda text: None,
     progress: Progress = lambda *_: None,
 ) -> BenchResult:
@@ -66,9 +70,10 @@ def bench(
 
     Args:
         model: a loaded model, or the path of a model.
-        board: the name of a board of ``arenite.boards()``; ``qemu_*`` boards are emulated.
+        board: the name of a board of ``arenite.boards()``; ``qemu_*`` boards are emulated, ``rtl_*`` boards are
+            simulated from the RTL of their core.
         data: samples with the shape and type of the model's inputs; None: random samples.
-        samples: the number of samples; None: 10 random samples, or all samples of ``data``.
+        samples: the number of samples; None: 10 random samples (1 on an ``rtl_*`` board), or all samples of ``data``.
         build: the options of the build.
         port: the serial port of a real board, or "auto". With several ports, the boards share the samples.
         copies: the number of emulators that share the samples.
@@ -78,6 +83,8 @@ def bench(
         wait_s: the number of seconds to wait for a board that disconnects.
         keep: write the generated project to this folder and keep it. None: use a temporary folder.
         emulator: ``qemu`` or ``unicorn``; None: QEMU if it is installed, else Unicorn.
+        flash_wait: the wait states of the flash of an ``rtl_*`` board, 0 to 3 cycles per access; None: 0.
+        ram_wait: the same of the RAM.
         report: a function that is called with messages about devices that fail or are connected again.
         progress: a function that is called as ``progress(step, done, total)``.
 
@@ -86,13 +93,15 @@ def bench(
         UsageError, ModelError, ProfileError: options, data, model or board are not valid.
         ToolError, DeviceError: the build, the emulator or the device failed.
     """
-    prepared = prepared_model(model, passes=build.passes)
+    prepared, profile = prepared_model(model, passes=build.passes), load_board(board)
+    has_waits = flash_wait is not None or ram_wait is not None
     config = BenchConfig(
         build,
         stateful=stateful,
         keep=None if keep is None else Path(keep),
         cycles=cycles,
         emulator=emulator,
+        waits=WaitStates(flash_wait or 0, ram_wait or 0) if has_waits else None,
         run_config=RunConfig(
             (port,) if isinstance(port, str) else tuple(port),
             copies,
@@ -101,7 +110,8 @@ def bench(
             report=report,
         ),
     )
-    return run_bench(prepared, load_board(board), model_samples(prepared, data, samples), config, progress)
+    default = DEFAULT_SAMPLES if profile.rtl is None else RTL_SAMPLES
+    return run_bench(prepared, profile, model_samples(prepared, data, samples, default), config, progress)
 
 
 def model_samples(

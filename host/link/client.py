@@ -67,6 +67,19 @@ class DeviceRestartedError(DeviceError):
     by_fault = False
 
 
+@dataclass(frozen=True)
+class TimeLimits:
+    """How long a client waits, in seconds: ``resend_s`` until it sends a request again, ``infer_s`` for an
+    inference."""
+
+    resend_s: float = 1.0
+    infer_s: float = 60.0
+
+
+#: The limits for real boards and emulators.
+DEFAULT_LIMITS = TimeLimits()
+
+
 @dataclass
 class LinkStatistics:
     """Numbers of requests and of repaired transmission errors."""

@@ -12,7 +12,8 @@ import argparse
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +28,13 @@ from arenite.firmware.sources import ENGINE
 from arenite.host.bench.native_model import combined_source
 from arenite.host.bench.reference import Reference
 from arenite.host.emulator.machine import start
+from arenite.host.emulator.rtl.cores import rtl_core
+from arenite.host.emulator.rtl.machine import WaitStates, start_rtl
+from arenite.host.emulator.rtl.simulator import simulator
 from arenite.host.flash.build import direct_build
 from arenite.host.link.client import DeviceClient
-from arenite.profiles.boards import load_board
+from arenite.host.link.transport import Transport
+from arenite.profiles.boards import Board, load_board
 from tests.fuzz.campaign import random_model
 from tests.fuzz.cases import load_all
 from tests.fuzz.comparison import Mismatch, lower, mismatch_of, random_input
@@ -118,6 +123,18 @@ def sources(batch: Sequence[Generated]) -> dict[str, str]:
     return {"model.h": header, "model.c": selector, "graphs.c": combined_source(batch)}
 
 
+@contextmanager
+def running(board: Board, elf: Path, folder: Path) -> Iterator[Transport]:
+    """Run ``elf`` in QEMU, or on a simulated core, and yield the transport to it. ``folder`` takes a log."""
+    if board.rtl is not None:
+        program = simulator(rtl_core(board.rtl.core))
+        with start_rtl(program, board, elf, folder / "simulation.log", WaitStates()) as simulated:
+            yield simulated.transport
+        return
+    with start(board, elf) as machine:
+        yield machine.transport
+
+
 def compare_emulated(
     models: Sequence[Model],
     board_name: str,
@@ -141,9 +158,9 @@ def compare_emulated(
     project = write_project(
         folder / board.name, sources(batch), engine, board, optimise=optimise, stack_bytes=4096
     )
-    with start(board, direct_build(project)) as machine:
+    with running(board, direct_build(project), folder) as line:
         # On a busy computer the emulator can be much slower than a board.
-        client = DeviceClient(machine.transport, resend_s=10, attempts=30, infer_timeout_s=300)
+        client = DeviceClient(line, resend_s=10, attempts=30, infer_timeout_s=300)
         client.hello()
         first_in, first_out = 1, 0
         for k, g in enumerate(batch):

@@ -21,6 +21,7 @@ from arenite.host.bench.devices.slots import Opener, device_slots
 from arenite.host.bench.samples import Samples
 from arenite.host.bench.verification import OutputVerifier
 from arenite.host.build.project import Project
+from arenite.host.link.client import DEFAULT_LIMITS, TimeLimits
 from arenite.host.link.device_replies import DeviceMemory
 
 #: A run of at least this number of samples stores its answers on disk.
@@ -38,6 +39,7 @@ class RunConfig:
             samples.
         wait_s: the number of seconds to wait for a board that disappeared.
         journals: the folder of the journals. None: a folder in the cache.
+        limits: how long the host waits for answers by Arenite's protocol.
         report: a function that is called with messages for the user.
     """
 
@@ -46,6 +48,7 @@ class RunConfig:
     resume: bool | None = None
     wait_s: float = 0.0
     journals: Path | None = None
+    limits: TimeLimits = DEFAULT_LIMITS
     report: Callable[[str], None] = lambda _: None
 
 
@@ -140,7 +143,9 @@ def run_samples(
         return session.answer(samples.inputs[index], expected, fresh=index == 0 or not stateful)
 
     callbacks = SessionCallbacks(
-        lambda transport: handshake(transport, project.generated, project.protocol), request, config.report
+        lambda transport: handshake(transport, project.generated, project.protocol, limits=config.limits),
+        request,
+        config.report,
     )
     try:
         results = dispatch_samples(slots, todo, store, len(samples), callbacks, progress)

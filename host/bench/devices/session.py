@@ -18,7 +18,13 @@ from arenite.errors import DeviceError
 from arenite.firmware.generator.generated_model import Generated
 from arenite.host.bench.devices.journal import DeviceAnswer
 from arenite.host.bench.devices.monitor_answers import MonitorAnswers
-from arenite.host.link.client import DeviceClient, DeviceRestartedError, HealthUnavailableError
+from arenite.host.link.client import (
+    DEFAULT_LIMITS,
+    DeviceClient,
+    DeviceRestartedError,
+    HealthUnavailableError,
+    TimeLimits,
+)
 from arenite.host.link.device_replies import DeviceMemory
 from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.link.transport import PortGoneError, Transport
@@ -60,9 +66,16 @@ class DeviceSession(Protocol):
 class FramedSession:
     """A session by Arenite's protocol."""
 
-    def __init__(self, transport: Transport, generated: Generated, *, timeout_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        generated: Generated,
+        *,
+        timeout_s: float = 10.0,
+        limits: TimeLimits = DEFAULT_LIMITS,
+    ) -> None:
         self._hash, self._model = generated.sha256, generated.model.main
-        self._client = DeviceClient(transport)
+        self._client = DeviceClient(transport, resend_s=limits.resend_s, infer_timeout_s=limits.infer_s)
         info = self._client.connect(self._hash, timeout_s=timeout_s)
         self._layers = info.layer_count
         self.tick_hz = info.tick_hz
@@ -160,10 +173,15 @@ class MonitorSession:
 
 
 def handshake(
-    transport: Transport, generated: Generated, protocol: str, *, timeout_s: float = 10.0
+    transport: Transport,
+    generated: Generated,
+    protocol: str,
+    *,
+    timeout_s: float = 10.0,
+    limits: TimeLimits = DEFAULT_LIMITS,
 ) -> DeviceSession:
     """Open a session with the device on ``transport``. Raises ``DeviceError`` if nothing answers, or if the firmware
-    runs another model."""
+    runs another model. ``limits`` are those of Arenite's protocol."""
     if protocol == "mlperf":
         return MonitorSession(transport, generated, timeout_s=timeout_s)
-    return FramedSession(transport, generated, timeout_s=timeout_s)
+    return FramedSession(transport, generated, timeout_s=timeout_s, limits=limits)

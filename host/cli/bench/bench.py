@@ -45,8 +45,9 @@ from arenite.profiles.boards import load_board
     required=True,
     metavar="NAME",
     help=(
-        "Name of a board; `arenite boards` lists the names. Boards called qemu_* are emulated. wasm: run the "
-        "model as a WebAssembly module. chromium, firefox or webkit: run the module in this browser."
+        "Name of a board; `arenite boards` lists the names. Boards called qemu_* are emulated, and boards called "
+        "rtl_* are simulated from the RTL of their core, which measures cycles. wasm: run the model as a "
+        "WebAssembly module. chromium, firefox or webkit: run the module in this browser."
     ),
 )
 @click.option(
@@ -78,7 +79,10 @@ from arenite.profiles.boards import load_board
 @click.option(
     "--samples",
     type=click.IntRange(min=1),
-    help="Number of samples to run. Default: all samples of --data; 10 random inputs without --data.",
+    help=(
+        "Number of samples to run. Default: all samples of --data; without --data 10 random inputs, or 1 on a "
+        "board rtl_*."
+    ),
 )
 @build_options(
     "optimise", "protocol", "passes", "stream_input", "fast_ram", "mark", "health", "cores", "toolchain"
@@ -90,6 +94,16 @@ from arenite.profiles.boards import load_board
         "Emulator of an emulated board: qemu, or unicorn (the Python package). Default: qemu if it is installed, "
         "otherwise unicorn."
     ),
+)
+@click.option(
+    "--flash-wait",
+    type=click.IntRange(0, 3),
+    help="Wait states of the flash, in cycles per access (only with a board rtl_*). Default: 0.",
+)
+@click.option(
+    "--ram-wait",
+    type=click.IntRange(0, 3),
+    help="Wait states of the RAM, in cycles per access (only with a board rtl_*). Default: 0.",
 )
 @click.option(
     "--resume/--no-resume",
@@ -168,6 +182,8 @@ def bench(
     stateful: bool,
     cycles: bool | None,
     emulator: str | None,
+    flash_wait: int | None,
+    ram_wait: int | None,
     peers: tuple[str, ...],
     compare: Path | None,
     keep: Path | None,
@@ -216,6 +232,8 @@ def bench(
             wait_s=wait,
             keep=keep,
             emulator=emulator,
+            flash_wait=flash_wait,
+            ram_wait=ram_wait,
             report=note,
             progress=steps,
         ).to_json()

@@ -16,6 +16,7 @@ def show_bench(result: dict[str, Any]) -> None:
     """Show an ``arenite.bench/1`` object as tables on standard output."""
     s, inference, memory, flash = result["samples"], result["inference"], result["memory"], result["flash"]
     counts, latency = inference["instructions"], inference["latency_us"]
+    are_measured = inference["cycles"] is not None and inference["cycles"]["kind"] == "measured"
     if result["layers"] and result["layers"][0]["instructions"] is not None:
         total = max(sum(layer["instructions"] for layer in result["layers"]), 1)
         rows = [
@@ -41,11 +42,15 @@ def show_bench(result: dict[str, Any]) -> None:
             "instructions",
             "per MAC",
             "share",
-            "est. cycles",
+            "cycles" if are_measured else "est. cycles",
             "kernel",
             "tier",
         )
-        show(table("Layers (measured; cycles estimated)", columns, rows))
+        show(
+            table(
+                "Layers (measured)" if are_measured else "Layers (measured; cycles estimated)", columns, rows
+            )
+        )
     facts = [("samples", f"{s['bit_exact']} of {s['count']} bit-exact with {_reference(result['layers'])}")]
     if s["missing"]:
         facts.append(("without an answer", f"{s['missing']} of {s['count']}"))
@@ -63,7 +68,8 @@ def show_bench(result: dict[str, Any]) -> None:
     if result["init"]["instructions"] is not None:
         facts.append(("instructions before the first layer", f"{result['init']['instructions']:,}"))
     if inference["cycles"] is not None:
-        facts.append(("cycles per inference (estimated)", f"{inference['cycles']['p50']:,}"))
+        kind = "" if are_measured else " (estimated)"
+        facts.append((f"cycles per inference{kind}", f"{inference['cycles']['p50']:,}"))
     if latency is not None:
         facts.append(
             ("latency µs", f"p50 {latency['p50']:,}  p95 {latency['p95']:,}  p99 {latency['p99']:,}")
@@ -87,6 +93,8 @@ def show_bench(result: dict[str, Any]) -> None:
     facts.append(("compiler", result["build"]["compiler"] or result["build"]["toolchain"]))
     if result["build"]["emulator"] is not None:
         facts.append(("emulator", result["build"]["emulator"]))
+    if result["build"].get("rtl") is not None:
+        facts.append(("core", inference["cycles"]["source"]))
     if lines := two_cores_line(result.get("two_cores")):
         facts.append(("two cores (estimated)", lines[0].removeprefix("two cores: ")))
     title = f"{Path(result['model']['path']).name} on {result['board']['name']}"

@@ -14,7 +14,8 @@
  * Output, one record per line, numbers in decimal except addresses:
  *     B id start end    a block: its first address, and the address after its last instruction, in hexadecimal
  *     P phase           the records that follow belong to one run of the phase
- *     C id count taken  how often the block ran, and how many of these runs ended in a jump
+ *     C id count taken misaligned  how often the block ran, how many of these runs ended in a jump, and how many of these
+ *                       jumps led to a RISC-V instruction of four bytes whose address is not a multiple of four
  *     S or E            the end of the run, at the split or at the end of the phase
  * The B record of a block precedes its first C record.
  *
@@ -35,10 +36,12 @@
 typedef struct block {
     struct block *next; /* in the list of all blocks, newest first */
     uint64_t start, end;
-    uint64_t count[CORES], taken[CORES]; /* as in a C record, for the current run of each core's phase */
+    uint64_t count[CORES], taken[CORES],
+        misaligned[CORES]; /* as in a C record, for the current run of each core's phase */
     unsigned id;
     unsigned phase; /* the phase that begins here; 0: none */
     bool idle, split, wait, written;
+    bool is_misaligned; /* whether a jump to this block is counted as misaligned */
 } block;
 
 EXPORT int qemu_plugin_version = 1;
@@ -64,9 +67,9 @@ static void write_run(unsigned core, char end)
             fprintf(out, "B %u %llx %llx\n", b->id, (unsigned long long)b->start, (unsigned long long)b->end);
             b->written = true;
         }
-        fprintf(out, "C %u %llu %llu\n", b->id, (unsigned long long)b->count[core],
-                (unsigned long long)b->taken[core]);
-        b->count[core] = b->taken[core] = 0;
+        fprintf(out, "C %u %llu %llu %llu\n", b->id, (unsigned long long)b->count[core],
+                (unsigned long long)b->taken[core], (unsigned long long)b->misaligned[core]);
+        b->count[core] = b->taken[core] = b->misaligned[core] = 0;
     }
     fprintf(out, "%c\n", end);
     fflush(out);
@@ -80,6 +83,7 @@ static void on_block(unsigned int core, void *userdata)
     }
     if (phases[core] && previous[core] && previous[core]->end != b->start) {
         previous[core]->taken[core]++;
+        previous[core]->misaligned[core] += b->is_misaligned;
     }
     if (phases[core] && b->idle) {
         write_run(core, 'E');
@@ -115,6 +119,7 @@ static unsigned bytes_of(const struct qemu_plugin_insn *insn)
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     const size_t count = qemu_plugin_tb_n_insns(tb);
+    const struct qemu_plugin_insn *first = qemu_plugin_tb_get_insn(tb, 0);
     const struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, count - 1);
     /* QEMU gives no notice when it drops a block, so its record stays: a new translation adds a second record. */
     block *b = calloc(1, sizeof *b);
@@ -123,7 +128,8 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         fprintf(stderr, "blocks.c: out of memory\n");
         exit(1);
     }
-    b->start = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0));
+    b->start = qemu_plugin_insn_vaddr(first);
+    b->is_misaligned = target == RISC_V && b->start % 4 != 0 && bytes_of(first) == 4;
     b->end = qemu_plugin_insn_vaddr(last) + bytes_of(last);
     b->id = block_count++;
     for (unsigned k = 0; k + 1 < idle_count; k += 2) {

@@ -17,7 +17,7 @@ from arenite.host.flash.build import direct_build
 from arenite.profiles.boards import all_boards, load_board
 from tests.host.small_graphs import classifier, save
 
-EMULATED = [board.name for board in all_boards() if board.emulated]
+EMULATED = [board.name for board in all_boards() if board.emulated and board.rtl is None]
 PROTOCOLS = ("arenite", "mlperf")
 
 

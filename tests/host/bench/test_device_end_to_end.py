@@ -13,7 +13,7 @@ from arenite.host.link.client import DeviceClient
 from arenite.profiles.boards import all_boards, load_board
 from tests import toy_model
 
-EMULATED = [board.name for board in all_boards() if board.emulated]
+EMULATED = [board.name for board in all_boards() if board.emulated and board.rtl is None]
 SAMPLES = [bytes(range(8)), bytes(range(250, 256)) + b"\0\0", bytes(8), b"\xff" * 8]
 
 

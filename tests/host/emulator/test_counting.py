@@ -16,7 +16,7 @@ from tests.host.emulator.counting_layer import UNIT, counting_layer
 
 pytestmark = pytest.mark.slow
 
-EMULATED = [board.name for board in all_boards() if board.emulated]
+EMULATED = [board.name for board in all_boards() if board.emulated and board.rtl is None]
 
 
 @pytest.mark.qemu

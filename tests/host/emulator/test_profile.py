@@ -29,7 +29,7 @@ from arenite.profiles.boards import Board, all_boards, load_board
 from tests import toy_model
 from tests.host.emulator.counting_layer import counting_layer
 
-EMULATED = [board.name for board in all_boards() if board.emulated]
+EMULATED = [board.name for board in all_boards() if board.emulated and board.rtl is None]
 #: Number of iterations of counting_layer's loop (two instructions each) if the first input byte is 1.
 UNIT = 400_009
 #: The maximum number of instructions that the firmware runs around each layer, to call it and to read the clock.
@@ -144,11 +144,13 @@ def test_commas_in_paths_are_doubled() -> None:
 def test_the_output_of_the_plugin_is_parsed(tmp_path: Path) -> None:
     out = tmp_path / "out"
     # A block that was translated twice is counted as one block.
-    out.write_text("P 1\nB 0 10 14\nC 0 3 2\nB 5 10 14\nC 5 1 0\nS\nP 1\nE\nP 2\nB 7 20 26\nC 7 1 1\nE\n")
+    out.write_text(
+        "P 1\nB 0 10 14\nC 0 3 2 2\nB 5 10 14\nC 5 1 1 0\nS\nP 1\nE\nP 2\nB 7 20 26\nC 7 1 1 1\nE\n"
+    )
     assert read_counts(out) == [
-        PhaseRun(0, {Block(0x10, 0x14): BlockRuns(4, 2)}, True),
+        PhaseRun(0, {Block(0x10, 0x14): BlockRuns(4, 3, 2)}, True),
         PhaseRun(0, {}, False),
-        PhaseRun(1, {Block(0x20, 0x26): BlockRuns(1, 1)}, False),
+        PhaseRun(1, {Block(0x20, 0x26): BlockRuns(1, 1, 1)}, False),
     ]
 
 
@@ -156,9 +158,9 @@ def test_the_output_of_the_plugin_is_parsed(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "did not record a whole inference"),
-        ("P 1\nB 0 10 14\nC 0 1 1\n", "did not record a whole inference"),
-        ("P 1\nC 9 1 1\nE\n", "no readable counts"),
-        ("C 0 1 1\n", "no readable counts"),
+        ("P 1\nB 0 10 14\nC 0 1 1 0\n", "did not record a whole inference"),
+        ("P 1\nC 9 1 1 0\nE\n", "no readable counts"),
+        ("C 0 1 1 0\n", "no readable counts"),
         ("P one\nE\n", "no readable counts"),
         ("E\n", "no readable counts"),
     ],

@@ -136,6 +136,12 @@ CLASSES = {
         j 1f                   # jump
         jal 1f                 # call
         ret                    # jump
+        jr 8(a0)               # jump
+        jalr a0                # call
+        .insn i 0x73, 2, a0, x0, -0x4fe # counter
+        .insn i 0x73, 1, x0, a0, 0x305 # counter
+        .insn i 0x73, 2, a0, x0, -0xec # system
+        fence                  # system
         nop                    # nop
     """,
     "xtensa-lx106": """
@@ -246,6 +252,13 @@ def cycles(core: str, *lines: str) -> float:
         ("cortex-m55", ("le lr, 0x0",), 0),
         ("rv32imc", ("lw a0,0(a1)", "add a2,a0,a3"), 3),
         ("rv32imc", ("lw a0,0(a1)", "add a2,a4,a3"), 2),
+        ("rv32imc", ("mulh a0,a1,a2",), 5),
+        ("rv32imc", ("auipc ra,0x0", "jalr -4(ra)"), 4),
+        ("rv32imc", ("lw a5,0(a1)", "jalr a5"), 3),
+        ("rv32imc", ("lw ra,12(sp)", "addi sp,sp,16", "ret"), 3),
+        ("rv32imc", ("addi ra,ra,2", "ret"), 4),
+        ("rv32imc", ("addi a5,a5,2", "jr a5"), 4),
+        ("rv32imc", ("addi ra,ra,2", "jal ra,0x0"), 2),
         ("xtensa-lx106", ("l32i.n a2, a3, 4", "add.n a4, a2, a3"), 3),
         ("xtensa-lx106", ("mull a2, a3, a4",), 2),
     ],

@@ -27,7 +27,7 @@ from arenite.profiles.boards import all_boards, load_board
 from tests import toy_model
 from tests.host.flash.projects import built, project
 
-EMULATED = [board.name for board in all_boards() if board.emulated]
+EMULATED = [board.name for board in all_boards() if board.emulated and board.rtl is None]
 
 
 @pytest.mark.qemu
