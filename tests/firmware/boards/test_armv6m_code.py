@@ -1,5 +1,5 @@
-"""Tests that firmware for ``qemu_mps2_m0`` has no instruction beyond Armv6-M. The emulated machine has a Cortex-M3, so it
-would also run code that a Cortex-M0 or M0+ cannot."""
+"""Firmware for ``qemu_mps2_m0`` has no instruction beyond Armv6-M. The emulated machine has a Cortex-M3, so it would
+also run code that a Cortex-M0 or M0+ cannot."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ pytestmark = [
 ]
 BOARD = "qemu_mps2_m0"
 #: All instructions of Armv6-M that have 16 bits (Arm DDI 0419E, A6.7), without the suffixes of conditions and widths.
-NARROW = set(
+_NARROW = (
     "adcs add adds adr ands asrs b bics bkpt blx bx cmn cmp cpsid cpsie eors ldmia ldr ldrb ldrh ldrsb ldrsh lsls lsrs"
     " mov movs muls mvns negs nop orrs pop push rev rev16 revsh rors rsbs sbcs sev stmia str strb strh sub subs svc"
-    " sxtb sxth tst udf uxtb uxth wfe wfi yield".split()
+    " sxtb sxth tst udf uxtb uxth wfe wfi yield"
 )
+NARROW = set(_NARROW.split())
 #: Those that have 32 bits.
 WIDE = {"bl", "dmb", "dsb", "isb", "mrs", "msr", "udf"}
 CONDITIONS = "eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le"
