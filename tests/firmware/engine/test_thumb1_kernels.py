@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,8 +13,8 @@ from tests.firmware.engine.dense.dense_graphs import fully_connected
 from tests.fuzz.emulated import compare_emulated
 
 BOARD = "qemu_mps2_m0"
-#: With this quantization of the output and a ReLU, requantization does not depend on the sign of the sum.
-LOWEST = Quantization((0.3,), (-128,))
+#: Arguments of ``conv`` for an output whose requantization depends on the sign of the sum, and for one whose does not.
+OUTPUTS: tuple[dict[str, Any], ...] = ({}, {"out_quant": Quantization((0.3,), (-128,)), "activation": RELU})
 
 
 def with_small_weights(model: Model) -> Model:
@@ -30,7 +32,7 @@ def convolutions() -> list[Model]:
     models = [
         conv("CONV_2D", (1, 2, width, channels), (5, 3, 3, channels), stride=1 + width % 2, **out)
         for width, channels in ((1, 1), (2, 3), (3, 4), (4, 5), (5, 2), (9, 3))
-        for out in ({}, {"out_quant": LOWEST, "activation": RELU})
+        for out in OUTPUTS
     ]
     models.append(conv("CONV_2D", (1, 6, 7, 40), (33, 1, 1, 40)))
     return [with_small_weights(m) for m in models] + models[:3]
@@ -42,7 +44,7 @@ def depthwise() -> list[Model]:
         conv("DEPTHWISE_CONV_2D", (1, 4, width, 6), (1, 3, 3, 6), stride=stride, padding=padding, **out)
         for stride in (1, 2)
         for width, padding in ((1, 0), (2, 0), (3, 0), (5, 0), (7, VALID))
-        for out in ({}, {"out_quant": LOWEST, "activation": RELU})
+        for out in OUTPUTS
         if padding != VALID or stride == 1
     ]
     return [*models, conv("DEPTHWISE_CONV_2D", (1, 5, 8, 3), (1, 5, 3, 3))]
