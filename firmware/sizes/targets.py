@@ -81,6 +81,7 @@ SIZE_TARGETS = {
     t.name: t
     for t in (
         _emulated("qemu_microbit", "cortex-m0"),
+        _emulated("qemu_mps2_m0", "cortex-m0"),
         _emulated("qemu_mps2_an385", "cortex-m3"),
         _emulated("qemu_mps2_an386", "cortex-m4f"),
         _emulated("qemu_netduinoplus2", "cortex-m4f"),
@@ -101,6 +102,7 @@ SIZE_TARGETS = {
 #: The targets whose sizes are measured with zig: the emulated boards that Unicorn can run.
 ZIG_TARGETS = (
     "qemu_microbit",
+    "qemu_mps2_m0",
     "qemu_mps2_an385",
     "qemu_mps2_an386",
     "qemu_netduinoplus2",

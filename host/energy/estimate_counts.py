@@ -28,10 +28,9 @@ from arenite.profiles.boards import Board, load_board
 #: Maps a core to the emulated board on which its instructions are counted (its counting board), and the core whose
 #: instruction set and timing are used.
 COUNTING_BOARDS = {
-    # The code is compiled for Armv6-M and runs on the emulated Cortex-M3 board, which has more memory.
-    "cortex-m0": ("qemu_mps2_an385", "cortex-m0"),
-    "cortex-m0plus": ("qemu_mps2_an385", "cortex-m0"),
-    "cortex-m23": ("qemu_mps2_an385", "cortex-m0"),
+    "cortex-m0": ("qemu_mps2_m0", "cortex-m0"),
+    "cortex-m0plus": ("qemu_mps2_m0", "cortex-m0plus"),
+    "cortex-m23": ("qemu_mps2_m0", "cortex-m0"),
     "cortex-m3": ("qemu_mps2_an385", "cortex-m3"),
     "cortex-m4": ("qemu_mps2_an386", "cortex-m4f"),
     "cortex-m4f": ("qemu_mps2_an386", "cortex-m4f"),

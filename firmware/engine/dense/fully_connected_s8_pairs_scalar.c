@@ -62,6 +62,39 @@ static __attribute__((noinline)) void two_sums(uint32_t *totals, const int8_t *x
     }
 }
 
+/* With -Os GCC inlines less, and then has too few registers for the hand-written loop, so it gets plain C. */
+#if defined(__arm__) && defined(AR_NO_LONG_PRODUCT) && !defined(AR_ANY_CORE) && !defined(__OPTIMIZE_SIZE__)
+#include "fully_connected_pairs_thumb1.h"
+
+/* Computes the sums of eight units over the inputs from x to `end`, with the weights at `w`, and writes them to `sums`.
+ * Returns the address of the runs of the next units. */
+INLINE const uint8_t *unit_sums(const int8_t *x, const int8_t *end, const uint32_t *w, const uint8_t *runs,
+                                int32_t *sums)
+{
+    const uint8_t *const first = runs;
+    uint32_t totals[2 * PAIRS] = {0}; /* as in two_sums */
+
+    while (x != end) {
+        const uint32_t n = *runs++;
+        if (n) {
+            ar_short_sum_of_pairs(totals, &x, x + 4 * n, &w);
+        } else {
+            two_sums(totals, x, w);
+            x += 4;
+            w += 4 * PAIRS;
+        }
+    }
+    /* The initial values of all short sums that have a byte in `runs`. */
+    const uint32_t middles = (uint32_t)(runs - first) << 15;
+    for (int k = 0; k < PAIRS; k++) {
+        sums[2 * k] = (int32_t)(totals[k] - middles - (totals[PAIRS + k] << 16));
+        sums[2 * k + 1] = (int32_t)totals[PAIRS + k];
+    }
+    return runs;
+}
+
+#else
+
 /* Computes the sums of eight units over the inputs from x to `end`, with the weights at `w`, and writes them to `sums`.
  * Returns the address of the runs of the next units. */
 INLINE const uint8_t *unit_sums(const int8_t *x, const int8_t *end, const uint32_t *w, const uint8_t *runs,
@@ -110,6 +143,8 @@ INLINE const uint8_t *unit_sums(const int8_t *x, const int8_t *end, const uint32
     }
     return runs;
 }
+
+#endif
 
 void ar_fully_connected_s8_pairs_scalar(const ar_fully_connected_pairs_params *p)
 {

@@ -55,6 +55,12 @@ static void fill_line(const ar_conv_2d_scalar_params *p, const int8_t *row, uint
     }
 }
 
+/* With -Os GCC inlines less, so it gets plain C. */
+#if defined(__arm__) && defined(AR_NO_SIGNED_BYTES) && !defined(AR_ANY_CORE) && !defined(__OPTIMIZE_SIZE__)
+#define AR_DEPTHWISE_THUMB1
+#include "depthwise_3x3_s8_thumb1.h"
+#else
+
 /* Adds to `sum` the products of one row of BLOCK neighboring 3x3 windows for one channel. `w` has the weights of
  * the row; `x` is the input in the first column, and each following column is `next` bytes later. */
 INLINE void add_row_of_3(const int stride, const uint8_t *x, uint32_t next, const int8_t *w,
@@ -114,6 +120,8 @@ INLINE void sums_3x3_s2(const uint8_t *const *lines, uint32_t at, uint32_t next,
     }
 }
 
+#endif
+
 /* Does the same as sums_3x3_s1 for any window and stride. The windows of neighboring outputs begin `step` bytes
  * apart. */
 static void sums_any(const ar_conv_2d_scalar_params *p, const uint8_t *const *lines, uint32_t at,
@@ -146,6 +154,13 @@ static void compute_row(const ar_conv_2d_scalar_params *p, const uint8_t *const 
     const int square = p->k_h == 3 && p->k_w == 3 && p->dilation_w == 1;
     const int32_t out_w = p->out_w;
 
+#ifdef AR_DEPTHWISE_THUMB1
+    if (square && p->stride_w <= 2) {
+        ar_compute_row_3x3(p, lines, out);
+        ar_clamp_channels_s8(out, out_w * p->out_c, p->act_min, p->act_max);
+        return;
+    }
+#endif
     for (int32_t x = 0; x < out_w; x += BLOCK) {
         /* The last block may begin earlier and compute some sums again. */
         const int32_t first = x > out_w - BLOCK && out_w >= BLOCK ? out_w - BLOCK : x;
@@ -154,11 +169,14 @@ static void compute_row(const ar_conv_2d_scalar_params *p, const uint8_t *const 
             const uint32_t channels = p->out_c - c < TILE ? p->out_c - c : TILE;
             const uint32_t at = (uint32_t)first * step + c;
             int32_t sums[BLOCK][TILE];
+#ifndef AR_DEPTHWISE_THUMB1
             if (square && p->stride_w == 1) {
                 sums_3x3_s1(lines, at, next, w, channels, sums);
             } else if (square && p->stride_w == 2) {
                 sums_3x3_s2(lines, at, next, w, channels, sums);
-            } else {
+            } else
+#endif
+            {
                 sums_any(p, lines, at, next, step, w, channels, sums);
             }
             for (int32_t n = x; n < x + BLOCK && n < out_w; n++) {

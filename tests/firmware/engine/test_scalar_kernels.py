@@ -92,7 +92,14 @@ def test_pairs_of_units_share_a_word() -> None:
 
 
 @pytest.mark.parametrize(
-    ("core", "kernel"), [("", "scalar"), ("xtensa-lx106", "scalar"), ("rv32imc", "pairs_scalar")]
+    ("core", "kernel"),
+    [
+        ("", "scalar"),
+        ("xtensa-lx106", "scalar"),
+        ("rv32imc", "pairs_scalar"),
+        ("cortex-m0", "pairs_scalar"),
+        ("cortex-m23", "pairs_scalar"),
+    ],
 )
 def test_16_bit_sums_of_every_length_are_exact(core: str, kernel: str) -> None:
     """Weights grow from input to input and from unit to unit, so one layer has long and short sums."""

@@ -39,6 +39,7 @@ BOARDS = (
     "qemu_riscv32",
     "qemu_xtensa_lx106",
     "qemu_microbit",
+    "qemu_mps2_m0",
 )
 #: Every mix on every board, alternating between protocols and between levels of optimization.
 BUILDS = [

@@ -236,6 +236,8 @@ def cycles(core: str, *lines: str) -> float:
         ("cortex-m4f", ("ldrd r0, r1, [r2], #8",), 3),
         ("cortex-m0", ("ldr r0, [r1, #0]", "ldr r1, [r2, #0]"), 4),
         ("cortex-m0", ("pop {r4, r5, pc}",), 6),
+        ("cortex-m0plus", ("pop {r4, r5, pc}",), 5),
+        ("cortex-m0plus", ("ldr r0, [r1, #0]", "muls r0, r1"), 3),
         # Two instructions are issued together unless one needs the other's result, both use memory, or the second
         # multiplies.
         ("cortex-m7", ("add.w r0, r1, r2", "add.w r3, r4, r5"), 1),
@@ -274,6 +276,7 @@ def test_taken_branches_take_the_cycles_of_their_rule() -> None:
     assert loop.taken(Instruction("letp", "lr, 0x0", 4)) == 0
     assert loop.taken(Instruction("bne.n", "0x0", 2)) == loop.rules["taken"].cycles > 0
     assert load_timing("cortex-m0").taken(Instruction("bl", "0x0", 4)) == 3
+    assert load_timing("cortex-m0plus").taken(Instruction("bl", "0x0", 4)) == 2
 
 
 @pytest.mark.parametrize("core", TABLES)
@@ -289,10 +292,12 @@ def test_every_table_is_complete(core: str) -> None:
     assert all(cost.cycles >= 0 and cost.per_item >= 0 for cost in timing.classes.values())
 
 
-def test_every_emulated_core_has_a_table() -> None:
+def test_every_counted_core_has_a_table() -> None:
+    from arenite.host.energy.estimate_counts import COUNTING_BOARDS
     from arenite.profiles.boards import all_boards
 
-    assert {b.core for b in all_boards() if b.emulated} == set(TABLES)
+    emulated = {b.core for b in all_boards() if b.emulated}
+    assert emulated | {core for _, core in COUNTING_BOARDS.values()} == set(TABLES)
 
 
 def test_a_core_without_a_table_raises_an_error() -> None:

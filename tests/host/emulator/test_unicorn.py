@@ -26,6 +26,7 @@ BOARD = load_board("qemu_mps2_an386")
 #: the timers of some boards round each reading at another fraction of a tick.
 BOARDS = {
     "qemu_microbit": 1,
+    "qemu_mps2_m0": 1,
     "qemu_mps2_an385": 1,
     "qemu_mps2_an386": 1,
     "qemu_mps2_an505": 1,

@@ -163,7 +163,7 @@ def test_a_real_board_has_the_counts_of_its_counting_board(prepared: Prepared) -
 @pytest.mark.parametrize(
     ("board", "counting_board", "core"),
     [
-        ("nucleo_l053r8", "qemu_mps2_an385", "cortex-m0"),
+        ("nucleo_l053r8", "qemu_mps2_m0", "cortex-m0plus"),
         ("esp32-c3-devkitm-1", "qemu_riscv32", "rv32imc"),
         ("esp32dev", "qemu_xtensa_lx106", "xtensa-lx106"),
         ("ek_ra8d1", "qemu_mps3_an547", "cortex-m55"),

@@ -45,6 +45,10 @@
 #define TOGETHER(p) AR_TOGETHER
 #endif
 
+#ifdef AR_CHANNELS_THUMB1
+#include "all_channels_s8_thumb1.h"
+#else
+
 /* Computes the sums of channels k to k + together - 1 for the pixels of a block, without bias: sums[pixel][channel].
  * `x` are the packed windows; `w` and `runs` are the weights and runs of these channels. Returns the address of the
  * runs of the next channels. */
@@ -106,6 +110,8 @@ static void all_channels(const ar_conv_2d_scalar_params *p, int32_t pixels, cons
         }
     }
 }
+
+#endif
 
 /* Returns the word x of two pixels. */
 AR_INLINE uint32_t word_of(int8_t pixel0, int8_t pixel1)

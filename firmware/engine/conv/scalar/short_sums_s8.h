@@ -38,7 +38,7 @@ typedef struct {
 
 /* With -Os GCC inlines less, and then has too few registers for the hand-written loops, so it gets plain C. */
 #if defined(__arm__) && !defined(AR_ANY_CORE) && !defined(__OPTIMIZE_SIZE__) && defined(AR_NO_SIGNED_BYTES)
-#include "short_sums_s8_thumb1.h"
+#define AR_CHANNELS_THUMB1 /* these cores use all_channels_s8_thumb1.h instead */
 #elif defined(__arm__) && !defined(AR_ANY_CORE) && !defined(__OPTIMIZE_SIZE__)
 #include "short_sums_s8_thumb2.h"
 #else

@@ -21,6 +21,10 @@ from arenite.firmware.generator.target import Target
 #: inputs and weights whose sum must always fit into 16 bits.
 _UNITS, _MIN_RUN = 8, 2
 
+#: The prefixes of the names of the cores for which the kernel is worth its flash. Cores with a multiply-accumulate
+#: instruction gain too little, and Xtensa cores have too few registers.
+_CORES = ("rv32", "cortex-m0", "cortex-m23")
+
 
 def pack_pairs(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Return (weights, uint32; ``runs``, uint8) in the kernel's layout. ``weights`` is int64 [units][depth].
@@ -46,9 +50,7 @@ class FullyConnectedPairs(Variant):
 
     def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
-        # Cores with a multiply-accumulate instruction or few registers gain too little for the flash that the kernel
-        # needs.
-        if not target.core.startswith("rv32") or target.optimise != "speed":
+        if not target.core.startswith(_CORES) or target.optimise != "speed":
             return False
         if inp.dtype != "int8" or w.data is None or w.elements < MIN_MACS or w.shape[1] % QUAD:
             return False

@@ -14,7 +14,7 @@ from arenite.profiles.boards import load_board
 from tests.host.cli.conftest import Arenite
 
 BOARD = "qemu_mps2_an386"
-CORES = (BOARD, "qemu_mps2_an385", "qemu_mps3_an547", "qemu_riscv32", "qemu_xtensa_lx106")
+CORES = (BOARD, "qemu_mps2_m0", "qemu_mps2_an385", "qemu_mps3_an547", "qemu_riscv32", "qemu_xtensa_lx106")
 
 pytestmark = pytest.mark.qemu
 
