@@ -34,11 +34,12 @@ demo-camera:
 	    --output out/camera.jsonl --timeline out/camera-trace.json
 	@echo "out/camera.jsonl has every answer; out/camera-trace.json opens in https://ui.perfetto.dev"
 
-# Each of the two processes starts with one half of the tests. The faster one takes tests from the other at the end.
+# Each of the processes starts with its share of the tests. The faster ones take tests from the others at the end. There are
+# three for two cores, because tests often wait for an emulator, a port or a timer.
 # WRITE_PASSED=FILE writes which tests passed, and SKIP_PASSED=FILE leaves those out of a second run on the same files.
 # The options are written with "=": pytest would take a file after a space for the tests to run.
 PASSED_OPTIONS = $(if $(WRITE_PASSED),--write-passed=$(WRITE_PASSED)) $(if $(SKIP_PASSED),--skip-passed=$(SKIP_PASSED))
-PYTEST = $(VENV_PYTHON) -m pytest -n 2 --dist worksteal --durations=15 $(COVERAGE_OPTIONS) $(PASSED_OPTIONS)
+PYTEST = $(VENV_PYTHON) -m pytest -n 3 --dist worksteal --durations=15 $(COVERAGE_OPTIONS) $(PASSED_OPTIONS)
 
 test:
 	@./setup.sh test

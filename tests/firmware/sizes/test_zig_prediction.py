@@ -21,11 +21,12 @@ from arenite.profiles.boards import load_board
 from tests.firmware.sizes.mixed_model import MIXES, mix
 from tests.host.small_graphs import classifier, save
 
-#: Every mix on every board, alternating between protocols and between levels of optimization.
+#: Every other mix on every board, with both protocols and both levels of optimization. The tests with gcc build all.
 BUILDS = [
-    (board, name, ("arenite", "mlperf")[(j + k) % 2], ("flash", "balanced")[(j // 2 + k) % 2])
+    (board, name, ("arenite", "mlperf")[j % 2], ("flash", "balanced")[(j // 2 + k) % 2])
     for k, board in enumerate(ZIG_TARGETS)
     for j, name in enumerate(MIXES)
+    if (j + k) % 2 == 0
 ]
 
 

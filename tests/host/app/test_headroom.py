@@ -114,7 +114,7 @@ def test_learning_takes_the_predicted_time(kind: str, board: str, tmp_path: Path
 
 @pytest.mark.slow
 @pytest.mark.qemu
-@pytest.mark.parametrize("board", ["qemu_mps2_an386", "qemu_mps2_an500"])
+@pytest.mark.parametrize("board", ["qemu_mps2_an500"])
 def test_machine_sounds_take_the_predicted_time(board: str, tmp_path: Path) -> None:
     application = generate_app(
         prepare(application_image("machine_sounds")), load_board(board), tmp_path / "app"

@@ -33,10 +33,7 @@ def prepared(cell: str, *, steps: int = 32, units: int = 24, passes: bool = True
     return prepare_image(image, Path(f"{cell}.tflite"), passes=passes)
 
 
-@pytest.mark.parametrize("optimise", ["balanced", pytest.param("flash", marks=pytest.mark.slow)])
-@pytest.mark.parametrize(
-    "cell", [pytest.param(c, marks=pytest.mark.slow if c != "rnn" else ()) for c in CELLS]
-)
+@pytest.mark.parametrize(("cell", "optimise"), [*((c, "balanced") for c in CELLS), ("rnn", "flash")])
 @pytest.mark.slow
 def test_flash_and_instructions_do_not_grow_with_the_steps(cell: str, optimise: str) -> None:
     target = Target.for_core(BOARD.core, optimise)

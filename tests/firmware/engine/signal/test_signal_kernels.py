@@ -72,7 +72,7 @@ def test_windows_of_noise_are_exact_on_an_emulated_board(tmp_path: Path) -> None
 def test_speech_is_exact_on_emulated_boards(board: str, tmp_path: Path) -> None:
     if board == "qemu_riscv32" and not shutil.which("qemu-system-riscv32"):
         pytest.skip("no emulator for RISC-V")
-    assert_exact_and_as_predicted(bench(board, speech_windows(400), tmp_path), 400)
+    assert_exact_and_as_predicted(bench(board, speech_windows(200), tmp_path), 200)
 
 
 def test_a_filter_bank_is_stored_without_unused_energies() -> None:
