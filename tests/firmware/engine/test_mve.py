@@ -171,7 +171,7 @@ def all_models() -> list[Model]:
 
 
 def test_each_layer_runs_with_its_kernel() -> None:
-    assert kernels(convolutions()) == {"ar_conv_2d_s8_mve"}
+    assert kernels(convolutions(), BALANCED) == {"ar_conv_2d_s8_mve"}
     assert kernels(three_by_three()[1:], BALANCED) == {"ar_depthwise_3x3_s8_mve"}
     assert kernels(other_windows()) == {"ar_depthwise_conv_2d_s8_mve"}
     assert kernels(convolutions_of_one_pixel()) == {"ar_fully_connected_s8_mve"}

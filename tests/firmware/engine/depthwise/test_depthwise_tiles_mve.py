@@ -51,7 +51,9 @@ def models() -> list[Model]:
         *(depthwise(size, stride=2) for size in strided),
         *(depthwise(size, stride=2, **relu) for size in strided),
         depthwise((7, 8, 24), padding=VALID, activation=RELU6, out_quant=Quantization((0.02,), (-20,))),
-        depthwise((7, 9, 24), padding=VALID, stride=2, activation=RELU6, out_quant=Quantization((0.3,), (90,))),
+        depthwise(
+            (7, 9, 24), padding=VALID, stride=2, activation=RELU6, out_quant=Quantization((0.3,), (90,))
+        ),
         depthwise((9, 7, 24), batch=2),
         depthwise((8, 12, 24), batch=2, stride=2),
         extreme,
