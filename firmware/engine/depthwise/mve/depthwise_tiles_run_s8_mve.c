@@ -1,7 +1,6 @@
 /* Computes channel by channel the outputs of a group of strips on Helium. depthwise_tiles_s8_mve.h describes the
  * layouts and the arithmetic. */
 #include "depthwise_tiles_run_s8_mve.h"
-#include "depthwise_tiles_s8_mve.h"
 
 #if defined(__ARM_FEATURE_MVE)
 

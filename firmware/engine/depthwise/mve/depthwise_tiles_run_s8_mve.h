@@ -4,6 +4,11 @@
 
 #include <stdint.h>
 
+enum {
+    AR_DEPTHWISE_TILES_CONSTANTS = 9, /* words of a channel's constants */
+    AR_DEPTHWISE_TILES_PASS = 12 /* words of a pass in the table, at stride 1; at stride 2 it has 20 words */
+};
+
 typedef struct {
     const uint32_t *strips;
     int8_t *out;     /* channel 0 of the group's first output */

@@ -25,15 +25,10 @@
 
 #include <stdint.h>
 
-enum {
-    AR_DEPTHWISE_TILES_CONSTANTS = 9, /* words of a channel's constants */
-    AR_DEPTHWISE_TILES_PASS = 12 /* words of a pass in the table, at stride 1; at stride 2 it has 20 words */
-};
-
 typedef struct {
     const int8_t *input;      /* [batches][in_h][in_w][channels] */
     int8_t *output;           /* [batches][out_h][out_w][channels] */
-    const int32_t *constants; /* [channels][AR_DEPTHWISE_TILES_CONSTANTS] */
+    const int32_t *constants; /* [channels][9] */
     /* The passes of a group, and those of the last group of an image, which can have fewer strips. At stride 1 a pass
      * is, for each tile, the offsets of its four columns in the strips. At stride 2 it is, for each of four pairs of
      * outputs, the offsets of the columns of the first output. Then follow the offsets of the outputs as eight

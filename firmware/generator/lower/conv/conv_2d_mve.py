@@ -167,7 +167,7 @@ class StripsMve(ConvolutionMve):
         vectors = -(-k_w * in_c // 16)
         at_once = super().patch_pixels(graph, op, target)
         strip = (_COLUMN + _STRIP_VECTOR * vectors * self.strip_rows(graph, op)) / out_h
-        windows = _WINDOW + k_h * (_WINDOW_ROW + _WINDOW_VECTOR * vectors)
+        windows = float(_WINDOW) + k_h * (_WINDOW_ROW + _WINDOW_VECTOR * vectors)
         pair = _PAIR + k_h * k_w * in_c * 29 / 32
         groups = -(-out_c // _GROUP)
         strip += groups * (_GROUP_SETUP + pair * -(-out_h // 2)) / out_h
