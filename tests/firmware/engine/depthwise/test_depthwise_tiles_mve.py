@@ -4,6 +4,7 @@ instructions."""
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,9 +37,12 @@ def kernel(model: Model, target: Target = SPEED) -> str:
 def models() -> list[Model]:
     sizes = ((2, 2, 8), (3, 6, 16), (5, 4, 7), (6, 5, 33), (25, 5, 16), (12, 12, 60), (9, 30, 3), (2, 16, 1))
     strided = ((8, 4, 24), (5, 7, 9), (12, 12, 20), (6, 13, 33), (7, 6, 40), (1, 9, 8))
-    relu: dict[str, object] = {"activation": RELU, "out_quant": _RELU_OUT}
+    relu: dict[str, Any] = {"activation": RELU, "out_quant": _RELU_OUT}
     # A multiplier of 2^30 with a shift of 0, and shifts of up to 24 bits, in neighboring channels.
-    binary = {"in_quant": Quantization((0.0625,), (-7,)), "out_quant": Quantization((0.25,), (-128,))}
+    binary: dict[str, Any] = {
+        "in_quant": Quantization((0.0625,), (-7,)),
+        "out_quant": Quantization((0.25,), (-128,)),
+    }
     extreme = changed(
         depthwise((6, 6, 32), activation=RELU, **binary),
         1,
