@@ -64,6 +64,45 @@ static inline void ar_copy_rows_s8_mve(int8_t *out, int32_t step, const int8_t *
         : "lr", "q0", "cc", "memory");
 }
 
+/* Copies `bytes` bytes (at least 1) of each of `rows` rows, which are `from_step` bytes apart, to places that are
+ * `to_step` bytes apart. */
+static inline void ar_copy_columns_s8_mve(int8_t *to, int32_t to_step, const int8_t *from, int32_t from_step,
+                                          int32_t rows, int32_t bytes)
+{
+    for (int32_t at = 0; at < bytes; at += 16) {
+        /* The last sixteen bytes may overlap those before them. */
+        const int32_t begin = at + 16 > bytes && bytes >= 16 ? bytes - 16 : at;
+        int8_t *out = to + begin;
+        const int8_t *in = from + begin;
+        if (bytes >= 16) {
+            __asm__ volatile("dls lr, %[rows]\n"
+                             "1:\n"
+                             "vldrb.8 q0, [%[in]]\n"
+                             "add %[in], %[from_step]\n"
+                             "vstrb.8 q0, [%[out]]\n"
+                             "add %[out], %[to_step]\n"
+                             "le lr, 1b\n"
+                             : [out] "+r"(out), [in] "+r"(in)
+                             : [rows] "r"(rows), [from_step] "r"(from_step), [to_step] "r"(to_step)
+                             : "lr", "q0", "memory");
+        } else {
+            __asm__ volatile(
+                "vctp.8 %[bytes]\n"
+                "dls lr, %[rows]\n"
+                "1:\n"
+                "vpstt\n"
+                "vldrbt.8 q0, [%[in]]\n"
+                "vstrbt.8 q0, [%[out]]\n"
+                "add %[in], %[from_step]\n"
+                "add %[out], %[to_step]\n"
+                "le lr, 1b\n"
+                : [out] "+r"(out), [in] "+r"(in)
+                : [rows] "r"(rows), [from_step] "r"(from_step), [to_step] "r"(to_step), [bytes] "r"(bytes)
+                : "lr", "q0", "memory");
+        }
+    }
+}
+
 static inline void ar_fill_s8_mve(int8_t *out, int32_t value, int32_t count)
 {
     __asm__ volatile("vdup.8 q0, %1\n"
@@ -109,6 +148,16 @@ static inline void ar_copy_rows_s8_mve(int8_t *out, int32_t step, const int8_t *
     for (; count > 0; count--, rows++, out += step) {
         for (int32_t i = 0; i < bytes; i++) {
             out[i] = rows[0][offset + i];
+        }
+    }
+}
+
+static inline void ar_copy_columns_s8_mve(int8_t *to, int32_t to_step, const int8_t *from, int32_t from_step,
+                                          int32_t rows, int32_t bytes)
+{
+    for (int32_t y = 0; y < rows; y++) {
+        for (int32_t i = 0; i < bytes; i++) {
+            to[y * to_step + i] = from[y * from_step + i];
         }
     }
 }

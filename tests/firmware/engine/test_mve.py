@@ -171,8 +171,8 @@ def all_models() -> list[Model]:
 
 
 def test_each_layer_runs_with_its_kernel() -> None:
-    assert kernels(convolutions()) == {"ar_conv_2d_s8_mve"}
-    assert kernels(three_by_three()[1:]) == {"ar_depthwise_3x3_s8_mve"}
+    assert kernels(convolutions(), BALANCED) == {"ar_conv_2d_s8_mve"}
+    assert kernels(three_by_three()[1:], BALANCED) == {"ar_depthwise_3x3_s8_mve"}
     assert kernels(other_windows()) == {"ar_depthwise_conv_2d_s8_mve"}
     assert kernels(convolutions_of_one_pixel()) == {"ar_fully_connected_s8_mve"}
     assert kernels(fully_connected_layers()) == {"ar_fully_connected_s8_mve"}
@@ -216,11 +216,11 @@ def test_weights_of_minus_128_run_with_the_kernel_only_if_sums_fit_int16() -> No
     assert not sums_fit(taps)
     model = depthwise((5, 5, 16), (3, 3), activation=RELU, out_quant=_RELU_OUT)
     lowest = changed(model, 1, data=np.full((1, 3, 3, 16), -128, np.int8))
-    assert not {k for k in kernels([lowest]) if k.endswith("mve")}
+    assert not {k for k in kernels([lowest], BALANCED) if k.endswith("mve")}
     data = np.full((1, 3, 3, 16), 127, np.int8)
     data[:, ::2, ::2] = -128
-    assert kernels([changed(model, 1, data=data)]) == {"ar_depthwise_3x3_s8_mve"}
-    assert compare([changed(model, 1, data=data)], seed=1, runs=4, targets=[SPEED]) == []
+    assert kernels([changed(model, 1, data=data)], BALANCED) == {"ar_depthwise_3x3_s8_mve"}
+    assert compare([changed(model, 1, data=data)], seed=1, runs=4, targets=[BALANCED]) == []
 
 
 def test_a_folded_bias_wraps_like_the_sums() -> None:

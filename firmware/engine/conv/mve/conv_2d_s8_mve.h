@@ -13,7 +13,7 @@ typedef struct {
     const int8_t *input; /* [batches][in_h][in_w][in_c] */
     int8_t *output;      /* [batches][out_h][out_w][out_c] */
     /* Scratch for copies of the windows of successive output pixels: [patch_pixels][k_h][k_w][in_c]. It is 0 for 1 x 1
-     * filters. */
+     * filters. The kernel for strips has a strip here. */
     int8_t *patches;
     ar_gemm_s8_mve_params gemm; /* depth = k_h * k_w * in_c, with the inputs in this order */
     uint16_t batches, in_h, in_w, in_c;
@@ -27,6 +27,12 @@ typedef struct {
 } ar_conv_2d_mve_params;
 
 void ar_conv_2d_s8_mve(const ar_conv_2d_mve_params *p);
+
+/* Computes the same with strips. A strip has all inputs of a column of outputs: [rows][k_w][in_c], with the rows of
+ * padding. The windows of neighboring outputs of the column overlap in it, so each input row is copied once and not once
+ * per window. `patches` has room for (out_h - 1) * stride_h + k_h rows, k_h has no limit, dilation_h is 1, and
+ * gemm.out_step is out_w * out_c. */
+void ar_conv_2d_strips_s8_mve(const ar_conv_2d_mve_params *p);
 
 /* Computes one output row. `params` is an ar_conv_2d_mve_params. `rows` has the addresses of k_h input rows, 0 for a
  * row outside the image. */

@@ -90,7 +90,7 @@ __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const
         "mlane r7, r7, r8, r1\n"
         "strd r5, r7, [sp, #40]\n"
         "ldr r1, [sp, #92]\n"
-        "ldrh r6, [r0, #16]\n"
+        "ldr r6, [r0, #24]\n"
         "ldr r7, [sp, #88]\n"
         "add r1, r8\n"
         "bic r4, r7, #1\n"
@@ -330,11 +330,11 @@ static int32_t filter_sum(const ar_gemm_s8_mve_params *p, const int8_t *x, int32
 void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const int8_t *x, uint32_t step, uint32_t pixels,
                     int8_t *out)
 {
-    for (uint32_t i = 0; i < pixels; i++, x += step) {
+    for (uint32_t i = 0; i < pixels; i++, x += step, out += p->out_step) {
         for (int32_t c = 0; c < p->out_c; c++) {
             const int32_t sum = (int32_t)((uint32_t)filter_sum(p, x, c) + (uint32_t)p->bias[c]);
             const int32_t scaled = ar_requant(sum, p->multiplier[c], p->shift[c]) + p->output_zero;
-            *out++ = (int8_t)ar_clamp(scaled, INT8_MIN, INT8_MAX);
+            out[c] = (int8_t)ar_clamp(scaled, INT8_MIN, INT8_MAX);
         }
     }
 }

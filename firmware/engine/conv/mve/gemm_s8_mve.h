@@ -25,10 +25,11 @@ typedef struct {
     uint16_t depth;            /* at least 1 */
     int16_t output_zero;       /* the output's zero point */
     uint16_t two_sided;        /* 0 or 1, see above */
+    uint32_t out_step; /* bytes from the outputs of a pixel to those of the next; out_c if none are between */
 } ar_gemm_s8_mve_params;
 
-/* Computes out[pixels][out_c], limited to int8. The inputs of a pixel are `depth` bytes; those of the first pixel are
- * at `x`, those of each further pixel `step` bytes later. */
+/* Computes `out_c` outputs of each pixel, limited to int8; those of the first pixel are at `out`. The inputs of a pixel
+ * are `depth` bytes; those of the first pixel are at `x`, those of each further pixel `step` bytes later. */
 void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const int8_t *x, uint32_t step, uint32_t pixels,
                     int8_t *out);
 

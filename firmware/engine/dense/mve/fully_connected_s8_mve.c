@@ -12,9 +12,9 @@
 
 /* Multiplies one row of inputs with four rows of weights. Returns their four sums, one in each lane. The last round of
  * the loop is predicated (LETP), so `depth` need not be a multiple of 16. */
-static inline int32x4_t dot4(const int8_t *x, const int8_t *const *w, int32_t depth)
+static inline int32x4_t dot4(const int8_t *x, const int8_t *w0, const int8_t *w1, const int8_t *w2,
+                             const int8_t *w3, int32_t depth)
 {
-    const int8_t *w0 = w[0], *w1 = w[1], *w2 = w[2], *w3 = w[3];
     int32_t a = 0, b = 0, c = 0, d = 0;
     int32x4_t sums;
     __asm__ volatile("dlstp.8 lr, %[depth]\n"
@@ -47,6 +47,10 @@ void ar_fully_connected_s8_mve(const ar_fully_connected_mve_params *p)
     const int32_t units = p->units;
     const int32_t step = p->scale_step;
     const int32_t group = units < 4 ? units : 4;
+    /* The rows of weights after the first one of a group, which ends with the last unit. */
+    const int32_t second = group > 1 ? depth : 0;
+    const int32_t third = group > 2 ? 2 * depth : second;
+    const int32_t fourth = group > 3 ? 3 * depth : third;
     const mve_pred16_t lanes = vctp32q((uint32_t)group);
     const int32x4_t low = vdupq_n_s32(p->act_min);
     const int32x4_t high = vdupq_n_s32(p->act_max);
@@ -55,11 +59,9 @@ void ar_fully_connected_s8_mve(const ar_fully_connected_mve_params *p)
 
     for (uint32_t b = 0; b < p->batches; b++, x += depth, out += units) {
         for (int32_t next = group, c = 0;; next += 4) {
-            const int8_t *w[4];
-            for (int32_t i = 0; i < 4; i++) {
-                w[i] = p->weights + (c + (i < group ? i : group - 1)) * depth;
-            }
-            int32x4_t v = vaddq_s32(dot4(x, w, depth), vldrwq_z_s32(p->bias + c, lanes));
+            const int8_t *w = p->weights + c * depth;
+            const int32x4_t sums = dot4(x, w, w + second, w + third, w + fourth, depth);
+            int32x4_t v = vaddq_s32(sums, vldrwq_z_s32(p->bias + c, lanes));
             const int32x4_t multiplier = vldrwq_s32(p->multiplier + c * step);
             if (p->twice) {
                 v = vqrdmulhq_s32(v, multiplier);

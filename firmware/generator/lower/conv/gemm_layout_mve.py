@@ -68,10 +68,14 @@ def pack_filters(filters: np.ndarray) -> np.ndarray:
 
 
 def gemm_fields(
-    ctx: LowerContext, filters: np.ndarray, bias: np.ndarray | None, rounding: DoubleRounding
+    ctx: LowerContext,
+    filters: np.ndarray,
+    bias: np.ndarray | None,
+    rounding: DoubleRounding,
+    out_step: int,
 ) -> dict[str, Any]:
     """Return all fields of ``ar_gemm_s8_mve_params``. ``filters`` is int8 [channels, depth], ordered as a window's
-    bytes."""
+    bytes. ``out_step`` is the number of bytes from the outputs of a pixel to those of the next one."""
     inp = ctx.input_tensor(0)
     return {
         "weights": ctx.weights(pack_filters(filters), "weights"),
@@ -82,4 +86,5 @@ def gemm_fields(
         "depth": filters.shape[1],
         "output_zero": ctx.output().zero_point,
         "two_sided": int(rounding.two_sided),
+        "out_step": out_step,
     }
