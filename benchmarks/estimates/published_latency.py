@@ -13,8 +13,8 @@ PUBLISHED = Path(__file__).with_name("published_latency.toml")
 @dataclass(frozen=True)
 class PublishedSystem:
     """The published times of one engine on one board. ``cycles`` has the clock cycles of one inference for each
-    network, such as vww01: the published time multiplied by the clock frequency. ``round`` is the round of MLPerf Tiny, "" for
-    another source. ``kernels``: "cmsis-nn" if the engine ran the kernels of CMSIS-NN, else ""."""
+    network, such as vww01: the published time multiplied by the clock frequency. ``round`` is the round of MLPerf
+    Tiny, "" for another source. ``kernels``: "cmsis-nn" if the engine ran the kernels of CMSIS-NN, else ""."""
 
     core: str
     board: str

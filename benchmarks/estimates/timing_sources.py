@@ -51,7 +51,7 @@ _HEADINGS = {
 def estimated_cycles(page: str) -> dict[tuple[str, str], int]:
     """Return the estimated cycles of each (core, network) in ``page``, the text of docs/performance.md: those of
     ``--optimise speed``."""
-    cycles = {}
+    cycles: dict[tuple[str, str], int] = {}
     for section in re.split(r"\n(?=\*\*|## )", page):
         heading = _BOARD.match(section)
         if heading and heading[1] in _HEADINGS:

@@ -70,7 +70,7 @@ def test_an_estimate_below_the_published_cycles_has_a_negative_error() -> None:
 
 
 def test_a_baseline_without_a_network_raises_an_error() -> None:
-    with pytest.raises(UsageError, match="no record of tflite-micro.cmsis-nn for kws01_int8 on cortex-m33"):
+    with pytest.raises(UsageError, match=r"no record of tflite-micro\+cmsis-nn for kws01_int8 on cortex-m33"):
         error_table([system("cortex-m33", kws01=1e6)], [])
 
 
