@@ -246,6 +246,16 @@ def cycles(core: str, *lines: str) -> float:
         ("cortex-m7", ("add.w r0, r1, r2", "smlad r3, r4, r5, r6"), 2),
         ("cortex-m7", ("smlad r3, r4, r5, r6", "add.w r0, r1, r2"), 1),
         ("cortex-m7", ("ldr r0, [r1, #0]", "str r2, [r3, #0]"), 2),
+        # Measured on an RP2350 (github.com/jnk0le/random, cortex_m33.md): a loaded value is ready a cycle late, n
+        # registers take n cycles, and multiply-accumulates follow each other without a wait.
+        ("cortex-m33", ("ldr r0, [r1, #0]", "add.w r2, r0, r3"), 3),
+        ("cortex-m33", ("ldr r0, [r1, #0]", "add.w r2, r4, r3"), 2),
+        ("cortex-m33", ("ldmia r6!, {r0, r1, r2, r3}",), 4),
+        ("cortex-m33", ("ldrd r0, r1, [r2], #8",), 2),
+        ("cortex-m33", ("smlad r0, r1, r2, r0", "smlad r0, r3, r4, r0"), 2),
+        # Measured on an STM32H743 (the same, cortex_m7.md): two registers per cycle.
+        ("cortex-m7", ("ldmia.w r0!, {r1, r2, r3, r4}",), 2),
+        ("cortex-m7", ("ldrd r0, r1, [r2], #8",), 1),
         # A vector instruction takes two cycles. Neighboring instructions of different groups overlap by one cycle.
         ("cortex-m55", ("vldrb.u8 q0, [r0], #16", "vldrb.u8 q1, [r1], #16"), 4),
         ("cortex-m55", ("vldrb.u8 q0, [r0], #16", "vmladava.s8 r2, q0, q1"), 3),
