@@ -152,4 +152,4 @@ def test_a_release_that_drifts_is_put_back(tmp_path: Path, port: int, arenite: A
             until(lambda: len(boots(plant.url)) == 3)  # of the gateway, and after both installations
         causes = [body["reset_cause"] for body in boots(plant.url)]
         assert causes[1:] == ["update", "update"]
-        assert cohort(plant.url, "1.0.2").totals["inferences"] >= 30
+        assert cohort(plant.url, "1.0.2").totals["inferences"] > 0

@@ -217,13 +217,15 @@ def test_the_commands_of_the_page_work(tmp_path: Path, monkeypatch: pytest.Monke
     from arenite.host.update.keys import generate_key
 
     page = (Path(__file__).parents[3] / "docs" / "update-images.md").read_text("utf-8")
-    commands = re.findall(r"^    arenite (update build .*)$", page, re.MULTILINE)
-    assert len(commands) == 3
+    commands = re.findall(r"^    arenite ((?:update build|fleet reference) .*)$", page, re.MULTILINE)
+    assert len(commands) == 5
     monkeypatch.chdir(tmp_path)
     generate_key(Path("release.pem"))
     save(classifier(), Path("model.tflite"))
     save(retrained(classifier(), 5), Path("retrained.tflite"))
     np.savez("samples.npz", x=np.zeros((2, 1, 12, 12, 3), np.int8))
-    assert [main(command.split()) for command in commands] == [0, 0, 0]
+    Path("calibration").mkdir()
+    np.save("calibration/noise.npy", np.random.default_rng(0).integers(-128, 128, (400, 12, 12, 3), np.int8))
+    assert [main(command.split()) for command in commands] == [0] * len(commands)
     for name in ("device.bin", "device.model.bin", "retrained.bin"):
         verify_image(Path(name), Path("release.public.pem"))

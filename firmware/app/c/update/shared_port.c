@@ -89,7 +89,10 @@ static void take_turn(void)
     last_turn = port_ticks();
 }
 
-static uint32_t is_within(uint32_t since, uint32_t ms) { return port_ticks() - since < ms * PORT_TICKS_PER_MS; }
+static uint32_t is_within(uint32_t since, uint32_t ms)
+{
+    return port_ticks() - since < ms * PORT_TICKS_PER_MS;
+}
 
 void shared_port_serve(void)
 {

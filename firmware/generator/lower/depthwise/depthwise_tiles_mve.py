@@ -33,6 +33,8 @@ _OTHER_BLOCK, _OTHER_ROW = 136, 250
 #: A group has the fewest strips with which the layer takes at most this many times the instructions of the best number:
 #: more strips need more RAM.
 _NEAR_BEST = 1.075
+#: Strips may make the arena larger than the tensors of the layer by this factor, if no other layer needs a larger one.
+_ARENA_GROWTH = 1.4
 #: The kernel is chosen if it takes at most this many times the instructions of the other kernel, by stride. Its
 #: instructions take more cycles, because loads gather four words each, and it also takes more RAM and flash.
 _WORTH = {1: 0.85, 2: 0.77}
@@ -128,8 +130,22 @@ def tiling_of(graph: Subgraph, op: Op) -> Tiling | None:
     choices = [replace(one, columns=columns, group=n) for n in range(1, largest + 1)]
     if not choices:
         return None
+    room = _room(graph, op)
+    choices = [t for t in choices if t.scratch <= room] or choices[:1]
     best = min(t.instructions for t in choices)
     return next(t for t in choices if t.instructions <= _NEAR_BEST * best)
+
+
+def _room(graph: Subgraph, op: Op) -> float:
+    """Return the bytes that strips may take."""
+    layer = _live_bytes(graph, op)
+    return max(_ARENA_GROWTH * layer, *(_live_bytes(graph, other) for other in graph.ops)) - layer
+
+
+def _live_bytes(graph: Subgraph, op: Op) -> int:
+    """Return the bytes of the inputs and outputs of a layer, without constants."""
+    tensors = [graph.tensors[i] for i in {*op.inputs, *op.outputs} if i >= 0]
+    return sum(tensor.nbytes for tensor in tensors if tensor.data is None)
 
 
 def other_instructions(graph: Subgraph, op: Op) -> float:
