@@ -20,6 +20,7 @@ TOOLS = (
     ("qemu-system-arm", "qemu-system-arm", "emulated Cortex-M boards"),
     ("qemu-system-riscv32", "qemu-system-misc", "emulated RISC-V board"),
     ("qemu-system-xtensa", "qemu-system-misc", "emulated Xtensa board"),
+    ("verilator", "verilator", "measured cycles of RISC-V cores (boards rtl_*)"),
 )
 #: For each Python package: its name on PyPI, and the extra of Arenite that installs it ("" if Arenite always installs
 #: it).

@@ -37,15 +37,12 @@ def add(file: Path, folder: Path | None, url: str) -> int:
             f"{file} is not JSON: {error}.", "docs/fleet.md describes the file of a release."
         ) from error
     release, images = parse_release_images(value, file)
-    if folder is not None:
-        if not folder.is_dir():
-            raise UsageError(
-                f"There is no folder {folder}.", "Give the folder with the images of the release."
-            )
-        images, remarks = with_references(images, partial(find_image, folder))
-        for remark in remarks:
-            note(remark)
+    if folder is not None and not folder.is_dir():
+        raise UsageError(f"There is no folder {folder}.", "Give the folder with the images of the release.")
     database = existing_database(url)
+    images, remarks = with_references(images, None if folder is None else partial(find_image, folder))
+    for remark in remarks:
+        note(remark)
     with database.transaction() as transaction:
         add_release(transaction, SystemClock().now_ms(), user_name(), release, images)
     show(f"release {release}: {count_of(sum(2 if image.firmware else 1 for image in images), 'image')}")

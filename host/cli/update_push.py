@@ -182,7 +182,7 @@ def _run(
             if slot.slot == 0:
                 show(f"  {slot.kind} {slot.version} runs")
         if result.is_coded and use_code is None:
-            note("The line damages or loses bytes, so frames with forward error correction were used.")
+            note("Answers were lost or came late, so frames with forward error correction were used.")
     return 0 if result.is_good else 1
 
 

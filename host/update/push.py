@@ -97,8 +97,8 @@ def _check_key(image: ImageFile, device: Device) -> None:
         raise UpdateRefusedError(
             f"{image.path} ({image.kind} {image.version}) {signer}, and the device trusts only the key"
             f" {key_name(device.key_hash)}.",
-            "Sign the image again with the private key of this device. `arenite update verify` prints the hash of a key"
-            " file.",
+            "Sign the image again with the private key of this device. `arenite update verify IMAGE --key FILE` prints"
+            " the hash of a key.",
         )
 
 

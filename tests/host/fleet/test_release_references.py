@@ -10,7 +10,7 @@ import pytest
 
 from arenite.host.fleet.open_database import open_database
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL
-from tests.firmware.update.update_board import make_firmware, make_model
+from tests.firmware.update.update_board import NAME, make_firmware, make_model
 from tests.host.cli.conftest import Arenite, Run, arenite
 from tests.host.gateway.plant import hash_of
 
@@ -40,7 +40,7 @@ class Registry:
 
     def add(self, release: str, entry: dict[str, Any], *options: object) -> Run:
         file = self._folder / "release.json"
-        images = [{"board": "a", **entry}]
+        images = [{"board": NAME, **entry}]
         file.write_text(json.dumps({"schema": "arenite.release/1", "release": release, "images": images}))
         return self._arenite("fleet", "rollout", "add", file, *options, "--database", self._url)
 
@@ -67,8 +67,14 @@ def test_the_record_of_the_image_is_the_reference(registry: Registry) -> None:
     assert registry.add("2.0", pair, "--images", registry.images).code == 0
     assert registry.reference("2.0") == HISTOGRAMS
     # Without the folder, nothing is known of the image.
-    assert registry.add("3.0", {"image": digest}).code == 0
+    added = registry.add("3.0", {"image": digest})
+    assert added.code == 0 and "the release has no reference, so there are no gates of drift" in added.err
     assert registry.reference("3.0") is None
+
+
+def test_an_image_of_another_board_is_a_mistake(registry: Registry) -> None:
+    entry = {"board": "pico", "image": registry.model()}
+    registry.add("1.0", entry, "--images", registry.images).refused(2, f"model.bin is for {NAME}")
 
 
 def test_the_reference_of_the_release_wins_and_a_difference_is_told(registry: Registry) -> None:
@@ -76,7 +82,7 @@ def test_the_reference_of_the_release_wins_and_a_difference_is_told(registry: Re
     assert registry.add("1.0", entry, "--images", registry.images).err == ""
     entry["reference"] = {**HISTOGRAMS, "classes": [0, 3]}
     added = registry.add("2.0", entry, "--images", registry.images)
-    assert added.code == 0 and "a: the reference of the release differs" in added.err
+    assert added.code == 0 and f"{NAME}: the reference of the release differs" in added.err
     assert "model.bin" in added.err and registry.reference("2.0") == entry["reference"]
 
 
