@@ -33,8 +33,9 @@ _OTHER_BLOCK, _OTHER_ROW = 136, 250
 #: A group has the fewest strips with which the layer takes at most this many times the instructions of the best number:
 #: more strips need more RAM.
 _NEAR_BEST = 1.075
-#: Strips may make the arena larger than the tensors of the layer by this factor, if no other layer needs a larger one.
-_ARENA_GROWTH = 1.4
+#: Strips may make the arena larger than the tensors of the layer by this factor, or by these bytes, if no other layer
+#: needs a larger one.
+_ARENA_GROWTH, _SMALL_BYTES = 1.4, 4096
 #: The kernel is chosen if it takes at most this many times the instructions of the other kernel, by stride. Its
 #: instructions take more cycles, because loads gather four words each, and it also takes more RAM and flash.
 _WORTH = {1: 0.85, 2: 0.77}
@@ -139,7 +140,8 @@ def tiling_of(graph: Subgraph, op: Op) -> Tiling | None:
 def _room(graph: Subgraph, op: Op) -> float:
     """Return the bytes that strips may take."""
     layer = _live_bytes(graph, op)
-    return max(_ARENA_GROWTH * layer, *(_live_bytes(graph, other) for other in graph.ops)) - layer
+    busiest = max(_live_bytes(graph, other) for other in graph.ops)
+    return max(_ARENA_GROWTH * layer, layer + _SMALL_BYTES, busiest) - layer
 
 
 def _live_bytes(graph: Subgraph, op: Op) -> int:
