@@ -10,6 +10,7 @@ from arenite.files import write_atomic
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.platformio.zephyr import is_for_zephyr
 from arenite.firmware.update.esp_project import MODEL_IMAGE
+from arenite.firmware.update.zephyr_boards import ZEPHYR_UPDATE_BOARDS
 from arenite.host.cli.update_options import (
     allow_test_key_option,
     counter_option,
@@ -94,8 +95,8 @@ def build(
     For an ESP32, ESP-IDF builds the firmware: the command writes the project and the image of the model, and
     `arenite update factory` signs the firmware.
 
-    For nrf5340dk, nrf54l15dk, frdm_k64f and xg24_dk2601b, the command writes a Zephyr application with the model.
-    `west build --sysbuild` builds and signs it, together with MCUboot (docs/update-zephyr.md).
+    For the boards of docs/update-zephyr.md, such as nrf52840_dk and nucleo_f401re, the command writes a Zephyr
+    application with the model. `west build --sysbuild` builds and signs it, together with MCUboot.
     """
     profile = load_board(board)
     record = read_reference_option(reference)
@@ -104,7 +105,7 @@ def build(
     )
     if profile.espressif is not None:
         return _build_project(model, profile, options, output, as_json)
-    if is_for_zephyr(profile):
+    if profile.name in ZEPHYR_UPDATE_BOARDS or is_for_zephyr(profile):
         return _build_application(model, profile, options, output, as_json)
     images = build_update(model, profile, options, note)
     model_output = output if model_only else output.with_name(f"{output.stem}.model.bin")

@@ -10,6 +10,7 @@ from arenite.errors import DoesNotFitError, UsageError
 from arenite.firmware.update.golden import golden_source
 from arenite.firmware.update.layout import UpdateLayout, update_layout
 from arenite.firmware.update.program import AgentShape, write_program
+from arenite.firmware.update.update_boards import update_boards_hint
 from arenite.host.bench.build_facts import compiler_of, read_facts
 from arenite.host.build.fit import BuildChoice
 from arenite.host.build.prepare import Prepared, prepare
@@ -89,6 +90,11 @@ def build_update(
     if model.is_dir():
         raise UsageError(
             f"{model} is a folder, expected the file of a model.", "Give a .tflite file or an image."
+        )
+    if not board.emulated or board.update is None:
+        raise UsageError(
+            f"{board.name} has no boot loader for updates that `arenite update build` can use.",
+            update_boards_hint(),
         )
     layout = update_layout(board)
     signing = SignOptions(options.key, options.version, options.counter, options.allow_test_key)

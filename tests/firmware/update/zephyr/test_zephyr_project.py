@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 
 from arenite.firmware.boards.cores import nearest_core
-from arenite.firmware.update.zephyr_project import MESSAGE_BYTES, ZEPHYR_UPDATE_BOARDS
+from arenite.firmware.update.zephyr_boards import ZEPHYR_PARTITIONS, ZEPHYR_UPDATE_BOARDS
+from arenite.firmware.update.zephyr_project import MESSAGE_BYTES
 from arenite.host.update.coded_frames import MAX_MESSAGE_BYTES
 from arenite.host.update.keys import generate_key
 from arenite.host.update.update_build import UpdateOptions
 from arenite.host.update.zephyr_build import build_zephyr_update
-from arenite.profiles.boards import load_board
+from arenite.profiles.boards import all_boards, load_board
 from tests.firmware.cross_compiler import BARE, DECLARED, WARNINGS
 from tests.host.small_graphs import classifier, save
 
@@ -54,6 +55,28 @@ def test_it_compiles_without_a_warning(board: str, tmp_path: Path) -> None:
         check=True,
         cwd=tmp_path,
     )
+
+
+@pytest.mark.parametrize("board", ZEPHYR_UPDATE_BOARDS)
+def test_every_board_names_its_target_and_source(board: str) -> None:
+    profile = load_board(board)
+    assert not profile.emulated and profile.espressif is None
+    assert re.fullmatch(r"\w+(/\w+)*", profile.zephyr_target)
+    assert profile.sources["zephyr"].startswith("Zephyr boards/")
+    others = [
+        p.name
+        for p in all_boards()
+        if p.zephyr_target.partition("/")[0] == profile.zephyr_target.partition("/")[0]
+    ]
+    assert others == [board]  # `arenite update push` finds the profile by this name
+
+
+@pytest.mark.parametrize("board", ["nrf52840_dk", "nucleo_f401re"])
+def test_boards_with_large_sectors_swap_with_scratch(board: str, tmp_path: Path) -> None:
+    app, partitions = project(tmp_path, board), ZEPHYR_PARTITIONS[board]
+    assert f"zephyr,uart-mcumgr = &{partitions.uart};" in (app / "app.overlay").read_text()
+    mode = "SB_CONFIG_MCUBOOT_MODE_SWAP_SCRATCH=y\n" in (app / "sysbuild.conf").read_text()
+    assert mode == partitions.has_large_sectors == (board == "nucleo_f401re")
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +122,12 @@ def test_an_image_on_trial_confirms_itself_only_after_its_test(
     assert [line.removeprefix("self-test ") for line in result.stdout.splitlines()][-len(lines) :] == lines
 
 
+def test_the_page_lists_the_boards() -> None:
+    page = (Path(__file__).parents[4] / "docs/update-zephyr.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| ")]
+    assert sorted(re.findall(r"`(\w+)`", "\n".join(rows))) == list(ZEPHYR_UPDATE_BOARDS)
+
+
 def test_messages_fit_the_buffers() -> None:
     assert MAX_MESSAGE_BYTES + 4 <= MESSAGE_BYTES
 
@@ -112,7 +141,7 @@ def test_zephyr_has_every_setting(tmp_path: Path) -> None:
         if path.is_file():
             names = re.findall(r"^\s*(?:menu)?config (\w+)", path.read_text(errors="replace"), re.MULTILINE)
             defined["sysbuild" in path.relative_to(zephyr).parts].update(names)
-    app = project(tmp_path, "nrf5340dk")
+    app = project(tmp_path, "nucleo_f401re")
     for name in ("prj.conf", "sysbuild.conf"):
         settings = _SETTING.findall((app / name).read_text())
         assert settings
