@@ -6,13 +6,21 @@ import os
 import tempfile
 from pathlib import Path
 
-from arenite.errors import UsageError
+from arenite.errors import ToolError, UsageError
 
 
 def cache_directory() -> Path:
     """Return the folder for fetched and built files: ``$ARENITE_CACHE``, by default ``~/.cache/arenite``."""
     configured = os.environ.get("ARENITE_CACHE")
     return Path(configured).expanduser() if configured else Path.home() / ".cache" / "arenite"
+
+
+def cache_error(error: OSError) -> ToolError:
+    """Return the error to raise if the cache folder cannot be written because of ``error``."""
+    return ToolError(
+        f"Cannot write to the cache {cache_directory()}: {error.strerror or error}.",
+        "Set ARENITE_CACHE to a writable folder.",
+    )
 
 
 def write_atomic(path: str | Path, content: bytes | str) -> None:

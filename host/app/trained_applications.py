@@ -14,7 +14,7 @@ from arenite.converters.decision.record import load_decision
 from arenite.converters.processing.specification.preprocessing import load_preprocessing, read_record
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import ToolError
-from arenite.files import cache_directory, replace_file
+from arenite.files import cache_directory, cache_error, replace_file
 from arenite.host.build.attachments import Attachments
 from arenite.host.conversion.convert import convert
 from arenite.host.conversion.request import ConversionRequest
@@ -59,8 +59,5 @@ def trained_image(name: str, record: Path, *, progress: bool = True) -> Path:
         try:
             replace_file(path, image)
         except OSError as error:
-            raise ToolError(
-                f"Cannot write to the cache {cache_directory()}: {error.strerror or error}.",
-                "Set ARENITE_CACHE to a writable folder.",
-            ) from error
+            raise cache_error(error) from error
     return path

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from arenite.errors import ToolError, UsageError
-from arenite.files import cache_directory
+from arenite.errors import ToolError
+from arenite.files import cache_directory, cache_error
 from arenite.host.emulator.rtl.cores import RtlCore
 from arenite.models.download import download_package
+from arenite.models.named_package import identify_package
 from arenite.processes import run, temporary_folder
 
 TESTBENCH = Path(__file__).parent / "testbench"
@@ -92,29 +93,14 @@ def _wheel(core: RtlCore) -> Iterator[Path]:
     named = os.environ.get(core.variable)
     if named:
         path = Path(named).expanduser()
-        try:
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        except OSError as error:
-            raise UsageError(
-                f"Cannot read {path}: {error.strerror or error}.",
-                f"Set {core.variable} to the path of the wheel, or unset it to download the wheel.",
-            ) from error
-        if digest != core.package.sha256:
-            raise UsageError(
-                f"{path} has the SHA-256 {digest[:12]}…; the wheel of {core.package.name} {core.package.version} has "
-                f"{core.package.sha256[:12]}….",
-                f"Download that file from {core.package.url}, or unset {core.variable}.",
-            )
+        identify_package(path, (core.package,), core.variable, "wheel")
         yield path
         return
     try:
         with download_package(core.package, cache_directory()) as path:
             yield path
     except OSError as error:
-        raise ToolError(
-            f"Cannot write to the cache {cache_directory()}: {error.strerror or error}.",
-            "Set ARENITE_CACHE to a writable folder.",
-        ) from error
+        raise cache_error(error) from error
 
 
 def _unpack(core: RtlCore, wheel: Path, folder: Path) -> None:
@@ -157,7 +143,4 @@ def _store(built: Path, program: Path) -> None:
         temporary.chmod(0o755)
         os.replace(temporary, program)
     except OSError as error:
-        raise ToolError(
-            f"Cannot write to the cache {program.parent}: {error.strerror or error}.",
-            "Set ARENITE_CACHE to a writable folder.",
-        ) from error
+        raise cache_error(error) from error

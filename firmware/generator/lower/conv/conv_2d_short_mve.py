@@ -14,13 +14,13 @@ from arenite.firmware.generator.lower.core.variant import variant
 from arenite.firmware.generator.target import Target
 
 #: Sizes of vectors in bytes, and the largest right shift: see gemm4_s8_mve.h.
-_VECTOR, _LARGEST_SHIFT = 16, 24
+_VECTOR, _MAX_SHIFT = 16, 24
 #: The largest distance in bytes from the outputs of a pixel to those of the next one: offsets have 16 bits.
-_LARGEST_STEP = 16384
+_MAX_STEP = 16384
 #: The input channels for which there is an inner product of 1 x 1 convolutions, and the fewest pixels of a layer.
-_DEPTHS, _FEWEST_PIXELS = (8, 16, 32), 8
+_DEPTHS, _MIN_PIXELS = (8, 16, 32), 8
 #: The fewest rows of outputs of a layer with strips: four pixels are computed at a time.
-_FEWEST_ROWS = 4
+_MIN_ROWS = 4
 #: Bytes that the kernels read after a strip.
 _AFTER_STRIP = 32
 
@@ -40,7 +40,7 @@ def pack_pairs(
         stored = np.concatenate([stored, np.roll(stored, 8, axis=1)], axis=1)
     right = -rounding.shift.astype(np.int64)
     added = (output_zero << right) + ((1 << right) >> 1)
-    words = np.stack([bias, rounding.multiplier, added, _LARGEST_SHIFT - right], axis=1).astype("<i4")
+    words = np.stack([bias, rounding.multiplier, added, _MAX_SHIFT - right], axis=1).astype("<i4")
     # The words of two filters alternate.
     pairs = np.ascontiguousarray(words.reshape(-1, 2, 4).transpose(0, 2, 1)).reshape(len(words) // 2, 8)
     vectors = np.ascontiguousarray(stored).view("<i4").reshape(len(pairs), -1)
@@ -58,8 +58,8 @@ class _Short(ConvolutionMve):
             return False
         out = graph.tensors[op.outputs[0]]
         rounding = require_accepted(requantization(graph, op))
-        is_in_range = not np.any(rounding.shift < -_LARGEST_SHIFT)
-        return is_in_range and out.shape[3] % 2 == 0 and self.out_step(out) <= _LARGEST_STEP
+        is_in_range = not np.any(rounding.shift < -_MAX_SHIFT)
+        return is_in_range and out.shape[3] % 2 == 0 and self.out_step(out) <= _MAX_STEP
 
     def function_of(self, graph: Subgraph, op: Op) -> str:
         """Return the name of the kernel."""
@@ -95,7 +95,7 @@ class _Strips(_Short, StripsMve):
 
     def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         _, k_h, k_w, in_c = self.filter_shape(graph, op)
-        has_rows = graph.tensors[op.outputs[0]].shape[1] >= _FEWEST_ROWS
+        has_rows = graph.tensors[op.outputs[0]].shape[1] >= _MIN_ROWS
         return has_rows and k_h * k_w * in_c <= 2 * _VECTOR and super().can_run(graph, op, target)
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
@@ -117,7 +117,7 @@ class PointwiseShortMve(_Short):
         out, o = graph.tensors[op.outputs[0]], op.options
         if (k_h, k_w, o["stride_h"], o["stride_w"]) != (1, 1, 1, 1) or in_c not in _DEPTHS:
             return False
-        return out.elements // out.shape[3] >= _FEWEST_PIXELS and super().can_run(graph, op, target)
+        return out.elements // out.shape[3] >= _MIN_PIXELS and super().can_run(graph, op, target)
 
     def function_of(self, graph: Subgraph, op: Op) -> str:
         return f"ar_conv_2d_depth{self.filter_shape(graph, op)[3]}_s8_mve"

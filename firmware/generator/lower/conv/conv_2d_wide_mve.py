@@ -15,7 +15,7 @@ from arenite.firmware.generator.target import MVE, Target
 #: vector.
 _DEPTHS, _GROUP, _VECTOR = (64, 128), 4, 16
 #: The fewest pixels, and the most output channels: the offsets of outputs have 16 bits.
-_FEWEST_PIXELS, _MOST_CHANNELS = 4, 16384
+_MIN_PIXELS, _MAX_CHANNELS = 4, 16384
 
 
 def pack_groups(filters: np.ndarray, bias: np.ndarray, rounding: DoubleRounding) -> np.ndarray:
@@ -46,7 +46,7 @@ class PointwiseWideMve(Variant):
             return False
         if (k_h, k_w, op.options["stride_h"], op.options["stride_w"]) != (1, 1, 1, 1):
             return False
-        if out_c % _GROUP or out_c > _MOST_CHANNELS or out.elements // out_c < _FEWEST_PIXELS:
+        if out_c % _GROUP or out_c > _MAX_CHANNELS or out.elements // out_c < _MIN_PIXELS:
             return False
         return requantization(graph, op) is not None
 

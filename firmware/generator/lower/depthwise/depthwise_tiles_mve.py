@@ -21,7 +21,7 @@ from arenite.firmware.generator.lower.depthwise.depthwise_conv_2d_mve import BLO
 from arenite.firmware.generator.target import MVE, Target
 
 #: The largest right shift: the highest byte of a word shifted to the left by 24 - n is the output.
-LARGEST_SHIFT = 24
+MAX_SHIFT = 24
 #: Outputs are stored at 16-bit offsets from the first output of a group.
 _MAX_GROUP_BYTES = 1 << 16
 #: The pairs of outputs that a pass computes, by stride. At stride 1 a tile has two pairs, one above the other.
@@ -139,12 +139,12 @@ def tiling_of(graph: Subgraph, op: Op) -> Tiling | None:
 
 def _room(graph: Subgraph, op: Op) -> float:
     """Return the bytes that strips may take."""
-    layer = _live_bytes(graph, op)
-    busiest = max(_live_bytes(graph, other) for other in graph.ops)
+    layer = _activation_bytes(graph, op)
+    busiest = max(_activation_bytes(graph, other) for other in graph.ops)
     return max(_ARENA_GROWTH * layer, layer + _SMALL_BYTES, busiest) - layer
 
 
-def _live_bytes(graph: Subgraph, op: Op) -> int:
+def _activation_bytes(graph: Subgraph, op: Op) -> int:
     """Return the bytes of the inputs and outputs of a layer, without constants."""
     tensors = [graph.tensors[i] for i in {*op.inputs, *op.outputs} if i >= 0]
     return sum(tensor.nbytes for tensor in tensors if tensor.data is None)
@@ -171,7 +171,7 @@ def pack_constants(
     words[:, 1:4] = columns.view("<i4")[:, :, 0]
     words[:, 5] = bias
     words[:, 6] = rounding.multiplier
-    words[:, 7] = LARGEST_SHIFT - right
+    words[:, 7] = MAX_SHIFT - right
     words[:, 8] = (output_zero << right) + ((1 << right) >> 1)
     return words.astype(np.int32)
 
@@ -191,7 +191,7 @@ class DepthwiseTilesMve(Variant):
         if inp.dtype != "int8" or w.data is None or inp.shape[3] != out.shape[3]:
             return False
         tiling, rounding = tiling_of(graph, op), requantization(graph, op)
-        if tiling is None or rounding is None or np.any(rounding.shift < -LARGEST_SHIFT):
+        if tiling is None or rounding is None or np.any(rounding.shift < -MAX_SHIFT):
             return False
         return tiling.instructions <= _WORTH[tiling.stride] * other_instructions(graph, op)
 
