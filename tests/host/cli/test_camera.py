@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 import re
 import signal
@@ -44,11 +43,10 @@ def test_the_record_has_every_documented_key(arenite: Arenite) -> None:
     assert input_bytes <= record["bytes_written_per_frame"] <= input_bytes + 4096 + 896 * 17 * 4
     assert record["fps"] > 0 and 0 < record["duty_cycle"] <= 1 and record["cold_start_ms"] > 0
     assert record["power_w"]["kind"] in ("measured", "estimated") and record["power_w"]["value"] > 0
-    assert math.isclose(
-        record["energy_mj_per_frame"]["value"],
-        record["power_w"]["value"] * 1e3 * record["seconds"] / 12,
-        rel_tol=0.05,
-    )
+    # A short run takes a few milliseconds, and "seconds" is rounded to one.
+    energy_mj = record["energy_mj_per_frame"]["value"] * 12
+    least, most = (record["power_w"]["value"] * (record["seconds"] * 1e3 + error) for error in (-0.51, 0.51))
+    assert least - 0.01 <= energy_mj <= most + 0.01
     assert set(record["temperature_c"]) == {"start", "end", "max"}
     assert record["governor"] == []
 
