@@ -182,6 +182,7 @@ class Board:
     zephyr_target: str = ""  # the board's name for `west build -b`; "" if the profile has none
     update: UpdateFlash | None = None  # None: the board has no boot loader for updates
     rtl: RtlBoard | None = None  # None: no RTL of the board's core is simulated
+    timing: str = ""  # name of a table in profiles/timing/; "" for the one of the core
 
     @property
     def firmware_name(self) -> str:

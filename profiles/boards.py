@@ -171,6 +171,7 @@ def parse_board(text: str, location: str) -> Board:
         targets=parse_targets(upload) if upload else UploadTargets(),
         zephyr_target=zephyr.get("board", str) if zephyr else "",
         rtl=_rtl(rtl) if (rtl := top.table("rtl")) else None,
+        timing=top.get("timing", str, ""),
     )
     for table in (uart, upload, zephyr):
         if table is not None:

@@ -76,9 +76,9 @@ def profile(board: Board, elf: Path, code: LayerCode, infer: Callable[[Transport
 
     Raises:
         ToolError: there is no C compiler for the plugin or no disassembler, or QEMU does not load the plugin.
-        ProfileError: there is no timing table for the core.
+        ProfileError: the timing table of the board or its core is missing.
     """
-    timing = load_timing(board.core)
+    timing = load_timing(board.timing or board.core)
     library = compiled_plugin(cache_directory() / "plugins")
     with temporary_folder("arenite-") as folder:
         out = Path(folder) / "blocks"
