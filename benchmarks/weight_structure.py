@@ -2,8 +2,8 @@
 
     python -m benchmarks.weight_structure model.tflite ...
 
-For each model, after the pass that removes constant channels, the table has the share of weights that are 0, the blocks of
-four weights of one output channel that are all 0 (one word of the kernels), the input channels that no output uses,
+For each model, after the pass that removes constant channels, the table has the share of weights that are 0, the blocks
+of four weights of one output channel that are all 0 (one word of the kernels), the input channels that no output uses,
 the channels whose weights are all 0, and the channels whose weights are a multiple of those of another channel of the
 same layer.
 """
