@@ -22,6 +22,9 @@ RULE_TITLES = {
     "overlap": "overlapping vector instructions",
     "jump_register": "jump to an address that was just computed",
     "misaligned_target": "jump to a 32-bit instruction that is not word-aligned",
+    "late_result": "use of a result that comes a cycle late",
+    "multiply_flags": "multiplication that sets flags",
+    "dual_branch": "branch issued with the instruction before",
 }
 
 

@@ -4,7 +4,9 @@ MVE."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from arenite.host.emulator.disassembly import Instruction
 from arenite.host.emulator.instruction_class import TimingClass
@@ -57,6 +59,11 @@ _NAMED = {
 }
 _CLASS_OF = {name: kind for kind, names in _NAMED.items() for name in names.split()}
 
+_EXTEND_ADD = frozenset(["sxtab", "uxtab", "sxtah", "uxtah", "sxtab16", "uxtab16"])
+_MULTIPLY_16 = re.compile(r"smu[as]dx?|sml[as]l?dx?|sm(ul|lal?)([bt][bt]|w[bt])")
+_SHIFT = re.compile(r"(lsl|lsr|asr|ror|rrx)\b")
+_COMPARISONS = ("cmp", "cmn", "tst", "teq")
+
 _MVE_PREDICATE = re.compile(r"vp(st|t|not)|vctp")
 _MVE_MULTIPLY = re.compile(
     r"v(mul|mla|mls|mlal|rmla|rmls|q?d?mul|qr?dmul|qr?dmla|qdml|rmul|cmul|cmla|fma|fms)"
@@ -78,16 +85,34 @@ def arm_class(instruction: Instruction) -> TimingClass:
         return _class_of_single(base, operands)
     name = _CLASS_OF.get(base, "alu")
     if name in ("multiply_long", "multiply_accumulate_long", "shift_long"):
-        return _timing_class(name, operands, 2, also_read=name != "multiply_long")
+        long = _timing_class(name, operands, 2, also_read=name != "multiply_long")
+        return long if name == "shift_long" else replace(long, **_unit_of(base, name, operands))
     if name in ("branch", "compare_branch", "call", "branch_register", "branch_table", "loop_end", "it"):
         return TimingClass(name, reads=_registers(",".join(operands)))
-    if base in ("cmp", "cmn", "tst", "teq", "nop"):
-        return TimingClass(name, reads=_registers(",".join(operands)))
+    if base == "nop":
+        return TimingClass(name)
+    unit = _unit_of(base, name, operands)
+    if base in _COMPARISONS:
+        return TimingClass(name, reads=_registers(",".join(operands)), flags=True, **unit)
     # With two operands most instructions write a register that they also read (adds r0, #1).
     kind = _timing_class(name, operands, 1, also_read=len(operands) == 2 and not _is_move(base))
     if "r15" in kind.writes:
         return TimingClass("branch_register", reads=kind.reads)
-    return kind
+    sets_flags = instruction.mnemonic.split(".")[0] == f"{base}s" or (base.endswith("s") and name == "alu")
+    return replace(kind, flags=sets_flags, **unit)
+
+
+def _unit_of(base: str, name: str, operands: list[str]) -> dict[str, Any]:
+    """Return the fields ``unit`` and ``accumulates`` of an instruction with a result in core registers."""
+    if name.startswith("multiply"):
+        added = {"multiply_accumulate": operands[3:], "multiply_accumulate_long": operands[:2]}.get(name, [])
+        factors = operands[1:3] if name == "multiply_accumulate" else operands[2:]
+        unit = "multiply_16" if _MULTIPLY_16.fullmatch(base) else "multiply"
+    elif base in _EXTEND_ADD:
+        added, factors, unit = operands[1:2], operands[2:], "extend_add"
+    else:
+        return {"unit": "shift" if any(_SHIFT.match(operand) for operand in operands[2:]) else ""}
+    return {"unit": unit, "accumulates": _registers(",".join(added)) - _registers(",".join(factors))}
 
 
 def _is_move(base: str) -> bool:
@@ -174,7 +199,8 @@ def _class_of_single(base: str, operands: list[str]) -> TimingClass:
     name = "load_double" if double else "load_literal" if not address or address == {"r15"} else "load"
     if "r15" in values:
         name = "load_return"
-    return TimingClass(name, items, address, values, address)
+    narrow = base.startswith(("ldrb", "ldrh", "ldrsb", "ldrsh"))
+    return TimingClass(name, items, address, values, address, unit="narrow_load" if narrow else "")
 
 
 def _class_of_vector(base: str, instruction: Instruction, operands: list[str]) -> TimingClass:

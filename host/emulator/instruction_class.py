@@ -12,6 +12,10 @@ from dataclasses import dataclass
 
 from arenite.host.emulator.disassembly import Instruction
 
+#: Parts of the pipeline that only some instructions use: multiplications; multiplications of halfwords, and their sums;
+#: additions of an extended value, such as ``uxtab``; operands that are shifted; loads of bytes and halfwords.
+UNITS = ("multiply", "multiply_16", "extend_add", "shift", "narrow_load")
+
 
 @dataclass(frozen=True)
 class TimingClass:
@@ -23,6 +27,9 @@ class TimingClass:
         reads, writes: names of the registers that the instruction reads and writes.
         address: the registers among ``reads`` that form a memory address.
         target: the registers among ``reads`` that form the target of a jump.
+        accumulates: the registers among ``reads`` that are only added to a product or to an extended value.
+        unit: one of ``UNITS``, or "".
+        flags: whether the instruction sets the condition flags.
     """
 
     name: str
@@ -31,6 +38,9 @@ class TimingClass:
     writes: frozenset[str] = frozenset()
     address: frozenset[str] = frozenset()
     target: frozenset[str] = frozenset()
+    accumulates: frozenset[str] = frozenset()
+    unit: str = ""
+    flags: bool = False
 
 
 Classifier = Callable[[Instruction], TimingClass]

@@ -138,7 +138,7 @@ def _cycles(
     for block, runs in phase.items():
         result.add(timing.block(code[block]), runs.count)
         if runs.taken:
-            cycles = timing.taken(code[block][-1])
+            cycles = timing.taken(code[block])
             result.rules.setdefault("taken", CycleTally()).add(runs.taken, runs.taken * cycles)
         if runs.misaligned and (rule := timing.rules.get("misaligned_target")) is not None:
             tally = result.rules.setdefault("misaligned_target", CycleTally())

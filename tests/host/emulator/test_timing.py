@@ -11,13 +11,15 @@ import pytest
 
 from arenite.errors import ProfileError, ToolError
 from arenite.firmware.boards.cores import core_named
+from arenite.host.bench.cycles import RULE_TITLES
 from arenite.host.emulator.block_counts import Block
 from arenite.host.emulator.classifiers import classifier
 from arenite.host.emulator.disassembly import Instruction, disassemble
-from arenite.host.emulator.instruction_class import TimingClass
+from arenite.host.emulator.instruction_class import UNITS, TimingClass
 from arenite.host.emulator.timing import (
     DIRECTORY,
     KINDS,
+    NO_WAIT,
     RULES,
     CycleCount,
     TimingTable,
@@ -238,14 +240,27 @@ def cycles(core: str, *lines: str) -> float:
         ("cortex-m0", ("pop {r4, r5, pc}",), 6),
         ("cortex-m0plus", ("pop {r4, r5, pc}",), 5),
         ("cortex-m0plus", ("ldr r0, [r1, #0]", "muls r0, r1"), 3),
-        # Two instructions are issued together unless one needs the other's result, both use memory, or the second
-        # multiplies.
+        # Two instructions are issued together unless one needs the other's result, both load or both store, both
+        # multiply, or the second is a multiplication of words.
         ("cortex-m7", ("add.w r0, r1, r2", "add.w r3, r4, r5"), 1),
         ("cortex-m7", ("add.w r0, r1, r2", "add.w r3, r0, r5"), 2),
         ("cortex-m7", ("add.w r0, r1, r2", "add.w r3, r4, r5", "add.w r6, r1, r2"), 2),
-        ("cortex-m7", ("add.w r0, r1, r2", "smlad r3, r4, r5, r6"), 2),
+        ("cortex-m7", ("add.w r0, r1, r2", "mla r3, r4, r5, r6"), 2),
+        ("cortex-m7", ("add.w r0, r1, r2", "smlad r3, r4, r5, r6"), 1),
+        ("cortex-m7", ("smlad r0, r1, r2, r0", "smlad r3, r4, r5, r3"), 2),
+        ("cortex-m7", ("smlad r0, r1, r2, r0", "str r4, [r5, #0]"), 2),
         ("cortex-m7", ("smlad r3, r4, r5, r6", "add.w r0, r1, r2"), 1),
-        ("cortex-m7", ("ldr r0, [r1, #0]", "str r2, [r3, #0]"), 2),
+        ("cortex-m7", ("ldr r0, [r1, #0]", "str r2, [r3, #0]"), 1),
+        ("cortex-m7", ("ldr r0, [r1, #0]", "ldr r2, [r3, #0]"), 2),
+        # A store takes its value from an instruction of the same pair, and a loaded word is ready in the next cycle,
+        # except for multiplications and addresses. Products and loaded bytes are ready a cycle later.
+        ("cortex-m7", ("add.w r0, r1, r2", "str r0, [r3, #0]"), 1),
+        ("cortex-m7", ("add.w r3, r1, r2", "str r0, [r3, #0]"), 2),
+        ("cortex-m7", ("ldr r0, [r1, #0]", "add.w r2, r0, r3"), 2),
+        ("cortex-m7", ("ldr r0, [r1, #0]", "mul r2, r0, r3"), 3),
+        ("cortex-m7", ("ldr r0, [r1, #0]", "ldr r2, [r0, #0]"), 3),
+        ("cortex-m7", ("ldrb.w r0, [r1, #0]", "add.w r2, r0, r3"), 3),
+        ("cortex-m7", ("mul r0, r1, r2", "add.w r3, r0, r4"), 3),
         # Measured on an RP2350 (github.com/jnk0le/random, cortex_m33.md): a loaded value is ready a cycle late, n
         # registers take n cycles, and multiply-accumulates follow each other without a wait.
         ("cortex-m33", ("ldr r0, [r1, #0]", "add.w r2, r0, r3"), 3),
@@ -253,9 +268,23 @@ def cycles(core: str, *lines: str) -> float:
         ("cortex-m33", ("ldmia r6!, {r0, r1, r2, r3}",), 4),
         ("cortex-m33", ("ldrd r0, r1, [r2], #8",), 2),
         ("cortex-m33", ("smlad r0, r1, r2, r0", "smlad r0, r3, r4, r0"), 2),
+        # Results of multiplications, of extended values and of shifted operands are ready a cycle late too, but a
+        # multiply-accumulate adds them at once, and a store stores them at once.
+        ("cortex-m33", ("smlad r0, r1, r2, r0", "add.w r3, r0, r4"), 3),
+        ("cortex-m33", ("smlad r0, r1, r2, r0", "smlad r3, r0, r4, r3"), 3),
+        ("cortex-m33", ("uxtab r0, r1, r2", "mla r3, r4, r5, r0"), 2),
+        ("cortex-m33", ("uxtab r0, r1, r2", "add.w r3, r0, r4"), 3),
+        ("cortex-m33", ("add.w r0, r1, r2, ror #23", "add.w r0, r0, r3"), 3),
+        ("cortex-m33", ("smlad r0, r1, r2, r0", "str r0, [r3, #0]"), 2),
+        ("cortex-m33", ("ldr r0, [r1, #0]", "smlad r2, r3, r4, r0"), 2),
+        ("cortex-m33", ("ldr r0, [r1, #0]", "str r0, [r2, #0]"), 2),
+        ("cortex-m33", ("muls r0, r1",), 2),
+        ("cortex-m33", ("mul.w r0, r1, r2",), 1),
         # Measured on an STM32H743 (the same, cortex_m7.md): two registers per cycle.
         ("cortex-m7", ("ldmia.w r0!, {r1, r2, r3, r4}",), 2),
         ("cortex-m7", ("ldrd r0, r1, [r2], #8",), 1),
+        ("cortex-m7", ("stmia.w r0!, {r1, r2, r3, r4}",), 2),
+        ("cortex-m7", ("ldmia.w r0!, {r1, r2}", "add.w r3, r4, r5"), 2),
         # A vector instruction takes two cycles. Neighboring instructions of different groups overlap by one cycle.
         ("cortex-m55", ("vldrb.u8 q0, [r0], #16", "vldrb.u8 q1, [r1], #16"), 4),
         ("cortex-m55", ("vldrb.u8 q0, [r0], #16", "vmladava.s8 r2, q0, q1"), 3),
@@ -291,10 +320,30 @@ def test_short_sequences_take_the_documented_cycles(
 
 def test_taken_branches_take_the_cycles_of_their_rule() -> None:
     loop = load_timing("cortex-m55")
-    assert loop.taken(Instruction("letp", "lr, 0x0", 4)) == 0
-    assert loop.taken(Instruction("bne.n", "0x0", 2)) == loop.rules["taken"].cycles > 0
-    assert load_timing("cortex-m0").taken(Instruction("bl", "0x0", 4)) == 3
-    assert load_timing("cortex-m0plus").taken(Instruction("bl", "0x0", 4)) == 2
+    assert loop.taken([Instruction("letp", "lr, 0x0", 4)]) == 0
+    assert loop.taken([Instruction("bne.n", "0x0", 2)]) == loop.rules["taken"].cycles > 0
+    assert load_timing("cortex-m0").taken([Instruction("bl", "0x0", 4)]) == 3
+    assert load_timing("cortex-m0plus").taken([Instruction("bl", "0x0", 4)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "size", "not_taken", "taken"),
+    [
+        # Measured on an RP2350 (github.com/jnk0le/random, cortex_m33.md).
+        ("subs r7, #1", 2, 1, 3),  # the branch depends on its flags
+        ("add r0, r1", 2, 1, 2),
+        ("ldmia r6!, {r0, r1, r2, r3}", 2, 4, 5),
+        ("add.w r0, r1, r2", 4, 2, 3),
+    ],
+)
+def test_short_branches_are_issued_together_with_short_instructions(
+    before: str, size: int, not_taken: float, taken: float
+) -> None:
+    table = load_timing("cortex-m33")
+    mnemonic, _, operands = before.partition(" ")
+    block = [Instruction(mnemonic, operands, size), Instruction("bne.n", "0x0", 2)]
+    assert table.block(block).cycles == not_taken
+    assert table.block(block).cycles + table.taken(block) == taken
 
 
 @pytest.mark.parametrize("core", TABLES)
@@ -303,7 +352,9 @@ def test_every_table_is_complete(core: str) -> None:
     core_of = {"ibex": "rv32imc", "ibex-small": "rv32imc"}
     assert timing.core == core_of.get(core, core) and timing.summary and 0.3 < timing.plain_cpi < 3
     assert set(timing.rules) <= set(RULES)
-    assert timing.never_second <= set(timing.classes)
+    assert timing.never_second | timing.alone <= set(timing.classes)
+    assert timing.no_wait <= set(NO_WAIT)
+    assert timing.any_slot | timing.late_results | (timing.word_load_use or set()) <= set(UNITS)
     for cost in (*timing.classes.values(), *timing.rules.values()):
         assert cost.kind in KINDS and cost.source
         # The source text of an unpublished figure begins with "assumed" or "recalled".
@@ -375,3 +426,7 @@ def test_other_engines_are_assumed_to_use_vector_instructions() -> None:
     """So their cycles per instruction differ from those of plain code on the one core with Helium."""
     cpi = {core: load_timing(core).other_cpi / load_timing(core).plain_cpi for core in TABLES}
     assert {core for core, ratio in cpi.items() if ratio != 1} == {"cortex-m55"}
+
+
+def test_every_rule_has_a_title() -> None:
+    assert set(RULE_TITLES) == set(RULES)
