@@ -50,7 +50,7 @@ def test_without_a_profile_a_rule_of_thumb_is_used(arenite: Arenite, model: Path
     result = arenite("bench", model, "--board", BOARD, "--samples", "1", "--no-cycles", "--json").json
     inference = result["inference"]
     assert inference["cycles"]["p50"] == round(inference["instructions"]["p50"] * cpi_of("cortex-m4f"))
-    assert inference["cycles"]["source"].startswith("rule of thumb: 1.3 cycles per instruction")
+    assert inference["cycles"]["source"].startswith("rule of thumb: 1.53 cycles per instruction")
     assert result["classes"] is None and result["notes"] == []
     assert {layer["cycles"] for layer in result["layers"]} == {None}
 
