@@ -17,6 +17,9 @@ from arenite.firmware.generator.target import DSP, Target
 
 #: From depthwise_3x3_s8_dsp.h: bytes of the constants, bytes of a block of lines, and input pixels of a block.
 _TABLE, _BLOCK, _PIXELS = 4 * 96 + 4, 4 * 48, 6
+#: From depthwise_3x3_row_s8_dsp.h: bytes of the constants and of the only block of the kernel for single rows at stride
+#: 1.
+_ROW_SCRATCH = 4 * 28 + 4 * 48
 #: Channels that are read and computed together.
 _GROUP = 4
 #: The shift of the kernels' requantization, and the axis of the channels in the weights.
@@ -81,6 +84,7 @@ class Depthwise3x3Dsp(Variant):
         return replace(
             row_needs,
             extra=extra,
+            scratch=_ROW_SCRATCH,
             function="ar_depthwise_3x3_s1_s8_dsp_row",
             sources=(*_ROW_S1, kernel),
             headers=("depthwise_3x3_row_s8_dsp.h",),
