@@ -25,6 +25,8 @@ class PlacedBlock:
     #: int64 [rectangles, 4]: first byte, end byte, first tick, end tick. Bytes are counted from the block's address.
     #: The end byte and the end tick are not part of the rectangle.
     pieces: np.ndarray = field(compare=False)
+    #: Whether the block is one row of a tensor, which can have another alignment than the other blocks.
+    is_row: bool = False
 
     @cached_property
     def size(self) -> int:
@@ -67,6 +69,9 @@ def forbidden_distances(a: PlacedBlock, b: PlacedBlock) -> list[tuple[int, int]]
     They are disjoint, ascending intervals (low, high) without their ends."""
     if a.start >= b.end or b.start >= a.end:
         return []
+    if len(a.pieces) == len(b.pieces) == 1:
+        (p,), (q,) = a.pieces.tolist(), b.pieces.tolist()
+        return [(p[0] - q[1], p[1] - q[0])]
     p, q = a.pieces[:, None, :], b.pieces[None, :, :]
     together = (p[..., 2] < q[..., 3]) & (q[..., 2] < p[..., 3])
     low = (p[..., 0] - q[..., 1])[together]
@@ -84,24 +89,32 @@ def forbidden_distances(a: PlacedBlock, b: PlacedBlock) -> list[tuple[int, int]]
 class BlockPlacer:
     """Places blocks one after the other, each at its lowest free address, and tries several orders."""
 
-    def __init__(self, blocks: Sequence[PlacedBlock], alignment: int) -> None:
+    def __init__(self, blocks: Sequence[PlacedBlock], alignment: int, row_alignment: int) -> None:
         self.blocks = tuple(blocks)
         self._alignment = alignment
-        n = len(self.blocks)
-        #: For each pair of blocks, the result of ``forbidden_distances``.
-        self._forbidden: list[list[list[tuple[int, int]]]] = [[[] for _ in range(n)] for _ in range(n)]
-        for a in range(n):
-            for b in range(a):
-                spans = forbidden_distances(self.blocks[a], self.blocks[b])
-                self._forbidden[a][b] = spans
-                self._forbidden[b][a] = [(-y, -x) for x, y in reversed(spans)]
+        self._alignments = [row_alignment if b.is_row else alignment for b in blocks]
+        #: For each block, the blocks that live at the same time, and the result of ``forbidden_distances`` for both.
+        self._forbidden: list[dict[int, list[tuple[int, int]]]] = [{} for _ in blocks]
+        started: list[int] = []
+        for b in sorted(range(len(blocks)), key=lambda k: blocks[k].start):
+            started = [a for a in started if blocks[a].end > blocks[b].start]
+            for a in started:
+                spans = forbidden_distances(blocks[a], blocks[b])
+                if spans:
+                    self._forbidden[b][a] = spans
+                    self._forbidden[a][b] = [(-y, -x) for x, y in reversed(spans)]
+            started.append(b)
 
     def place(self, order: Sequence[int]) -> list[int]:
         """Place the blocks in ``order`` and return the offset of each block."""
         offsets: dict[int, int] = {}
         for b in order:
+            alignment = self._alignments[b]
             spans = sorted(
-                (offsets[a] + x, offsets[a] + y) for a in offsets for x, y in self._forbidden[a][b]
+                (offsets[a] + x, offsets[a] + y)
+                for a, distances in self._forbidden[b].items()
+                if a in offsets
+                for x, y in distances
             )
             at = 0
             for x, y in spans:
@@ -109,7 +122,7 @@ class BlockPlacer:
                 if x >= at:
                     break
                 if y > at:
-                    at = -(-y // self._alignment) * self._alignment
+                    at = -(-y // alignment) * alignment
             offsets[b] = at
         return [offsets[b] for b in range(len(self.blocks))]
 
@@ -127,6 +140,12 @@ class BlockPlacer:
             lambda k: (-self.blocks[k].size * (self.blocks[k].end - self.blocks[k].start),),
             lambda k: (-(self.blocks[k].end - self.blocks[k].start), -self.blocks[k].size),
             lambda k: (-self.blocks[k].end, -self.blocks[k].size),
+            # Rows in the order of time, after all other blocks or before all scratch.
+            lambda k: (
+                self.blocks[k].is_row,
+                self.blocks[k].start * self.blocks[k].is_row,
+                -self.blocks[k].size,
+            ),
         ]
         best: list[int] = []
         best_order: list[int] = []
@@ -143,9 +162,9 @@ class BlockPlacer:
         order = best_order
         while tried < budget and best_bytes > bound:
             order = list(order)
-            offsets = self.place(order)
-            ends = [o + b.size for o, b in zip(offsets, self.blocks, strict=True)]
-            peaks = [k for k, end in enumerate(ends) if end == max(ends)]
+            ends = [o + b.size for o, b in zip(best, self.blocks, strict=True)]
+            highest = max(ends)
+            peaks = [k for k, end in enumerate(ends) if end == highest]
             k = rng.choice(peaks) if rng.random() < 0.6 else rng.randrange(len(order))
             order.remove(k)
             order.insert(rng.randrange(len(order) + 1), k)

@@ -18,11 +18,13 @@ from arenite.converters.planner.lifetimes import ArenaRequirements, arena_requir
 from arenite.converters.planner.operator_order import best_order
 from arenite.converters.planner.plan import ALIGNMENT, Plan, SearchStatistics, Segment
 from arenite.converters.planner.requirements import OpRequirements
+from arenite.converters.planner.row_requirements import MAX_PLACES, ROW_ALIGNMENT
 from arenite.converters.planner.streaming.placement import BlockPlacer, live_bytes
 from arenite.converters.planner.streaming.schedule import is_streamable, make_schedule, row_needs
 from arenite.converters.planner.streaming.timeline import (
     OrderedGraph,
     PlanItem,
+    RowBlock,
     ScratchBlock,
     SegmentState,
     Timeline,
@@ -157,7 +159,7 @@ class _SegmentSearch:
             return None
         touched = {self.requirements.value_of[t] for t in schedule.rows}
         item = PlanItem(first, end, schedule, 0, sum(row_needs(self.needs, k).extra for k in stages))
-        blocks = Timeline(self.ordered, [item]).blocks()
+        blocks = Timeline(self.ordered, [item]).joined_blocks()
         live = live_bytes(blocks, len(schedule.entries)) + self._crossing_bytes(first, end, touched)
         return replace(item, live=live)
 
@@ -224,7 +226,7 @@ class _SegmentSearch:
         blocks = Timeline(self.ordered, [item]).blocks()
         touched = {self.requirements.value_of[t] for t in item.schedule.rows}
         crossing = self._crossing_bytes(item.first, item.end, touched)
-        placer = BlockPlacer(blocks, self.alignment)
+        placer = BlockPlacer(blocks, self.alignment, ROW_ALIGNMENT)
         places, _ = placer.search(item.live - crossing, SEGMENT_PLACEMENTS)
         return max(placer.top(places) + crossing, item.live)
 
@@ -264,26 +266,37 @@ class _SegmentSearch:
         alignment = self.alignment
         timeline = Timeline(self.ordered, cut)
         blocks = timeline.blocks()
-        placer = BlockPlacer(blocks, alignment)
         bound = -(-live_bytes(blocks, timeline.ticks) // alignment) * alignment
-        places, tried = placer.search(bound, PLACEMENTS)
-        arena = placer.top(places)
+        row_alignment = ROW_ALIGNMENT
+        while True:
+            placer = BlockPlacer(blocks, alignment, row_alignment)
+            places, tried = placer.search(bound, PLACEMENTS)
+            arena = placer.top(places)
+            if arena <= MAX_PLACES * row_alignment:
+                break
+            row_alignment *= 2
         offsets = dict.fromkeys(requirements.empty, 0)
         scratch: dict[int, int] = {}
         state: dict[int, int] = {}
+        rows: dict[int, list[int]] = {}
         for b, offset in zip(blocks, places, strict=True):
             if isinstance(b.key, ValueBlock):
                 offsets.update((t, offset) for v in b.key.values for t in requirements.values[v].tensors)
+            elif isinstance(b.key, RowBlock):
+                rows.setdefault(b.key.tensor, []).append(offset)
             elif isinstance(b.key, ScratchBlock):
                 scratch[b.key.op] = offset
             elif isinstance(b.key, SegmentState):
                 state[b.key.first] = offset
+        for t, row_offsets in rows.items():
+            value = requirements.values[requirements.value_of[t]]
+            offsets.update(dict.fromkeys(value.tensors, min(row_offsets)))
         segments = tuple(
             Segment(
                 stages=i.schedule.stages,
                 sources=i.schedule.sources,
                 schedule=i.schedule.entries,
-                slots={t: timeline.slots(t, i.schedule) for t in sorted(i.schedule.rows)},
+                rows={t: tuple(rows[t]) for t in sorted(i.schedule.rows) if t in rows},
                 state_offset=state[i.first],
                 state_bytes=self.ordered.state_bytes(i.schedule),
                 streamed_input=self.streamed_input if self.streamed_input in i.schedule.sources else None,

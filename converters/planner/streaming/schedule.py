@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from arenite.converters.graph.model import Subgraph, Tensor
 from arenite.converters.planner.requirements import OpRequirements
@@ -153,15 +154,7 @@ def make_schedule(
     return Schedule(tuple(stages), sources, tuple(entries), lives)
 
 
-def fewest_slots(rows: RowLifetimes) -> int:
-    """Return the smallest number of row slots with which no row is overwritten before its last reader has run.
-    Row r is in slot r modulo this number."""
-    last_reads: list[int] = []  # the last step that reads this row or an earlier one
-    for r in rows.read:
-        last_reads.append(max(r, last_reads[-1]) if last_reads else r)
-    slots, oldest = 1, 0
-    for r, step in enumerate(rows.written):
-        while oldest < r and last_reads[oldest] < step:
-            oldest += 1
-        slots = max(slots, r - oldest + 1)
-    return slots
+def rows_kept(rows: RowLifetimes) -> int:
+    """Return the largest number of rows of a tensor that are in memory at the same time."""
+    changes = sorted([(step, 1) for step in rows.written] + [(step + 1, -1) for step in rows.read])
+    return max(accumulate(change for _, change in changes), default=0)

@@ -6,18 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from arenite.converters.graph.model import Subgraph
 from arenite.converters.planner.lifetimes import ArenaRequirements, lifetimes, value_lifetimes
 from arenite.converters.planner.requirements import OpRequirements
 from arenite.converters.planner.row_requirements import state_layout
 from arenite.converters.planner.streaming.placement import PlacedBlock, block
-from arenite.converters.planner.streaming.schedule import (
-    Schedule,
-    fewest_slots,
-    height,
-    row_bytes,
-    row_needs,
-)
+from arenite.converters.planner.streaming.schedule import Schedule, height, row_bytes, row_needs
 
 
 @dataclass(frozen=True)
@@ -26,6 +22,21 @@ class ValueBlock:
     the previous value, at the same address."""
 
     values: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """The key of a block that holds one row of a tensor that is never completely in memory."""
+
+    tensor: int
+    row: int
+
+
+@dataclass(frozen=True)
+class RowsBlock:
+    """The key of the rows of a tensor that is never completely in memory, before each becomes a block."""
+
+    tensor: int
 
 
 @dataclass(frozen=True)
@@ -100,18 +111,29 @@ class Timeline:
             at += length
         self.ticks = at
 
-    def slots(self, t: int, schedule: Schedule) -> int:
-        """Return the number of row slots of tensor ``t`` in a segment: the fewest that are enough if the tensor lives
-        only inside this segment, otherwise one slot per row."""
+    def is_inside(self, t: int, schedule: Schedule) -> bool:
+        """Return whether tensor ``t`` lives only inside a segment, so that it is never completely in memory."""
         value = self.requirements.values[self.requirements.value_of[t]]
         written_here = value.writer in schedule.stages or t == self.ordered.streamed_input
-        inside = written_here and not value.stays and value.readers <= set(schedule.stages)
-        rows = height(self.graph.tensors[t])
-        return min(fewest_slots(schedule.rows[t]), rows) if inside else rows
+        return written_here and not value.stays and value.readers <= set(schedule.stages)
 
     def blocks(self) -> list[PlacedBlock]:
         """Return the blocks of the items. If the items are only a part of the order, return only the blocks of their
         segments."""
+        placed_blocks = []
+        for b in self.joined_blocks():
+            if isinstance(b.key, RowsBlock):
+                placed_blocks += [
+                    PlacedBlock(RowBlock(b.key.tensor, r), b.pieces[r : r + 1], is_row=True)
+                    for r in range(len(b.pieces))
+                ]
+            else:
+                placed_blocks.append(b)
+        return placed_blocks
+
+    def joined_blocks(self) -> list[PlacedBlock]:
+        """Return ``blocks``, but with one block for all rows of a tensor that is never completely in memory. They all
+        begin at byte 0 of this block, so it has the right number of live bytes but cannot be placed."""
         streamed: dict[int, int] = {}  # value -> its tensor that has rows
         for item in self.items:
             if item.schedule is not None:
@@ -120,9 +142,7 @@ class Timeline:
         if len(self.tick) == len(self.order):
             placed_blocks += self._all_values(streamed)
         else:
-            placed_blocks += [
-                block(ValueBlock((v,)), self._row_rectangles(v, t)) for v, t in streamed.items()
-            ]
+            placed_blocks += [self._streamed_block(v, t) for v, t in streamed.items()]
         for item in self.items:
             if item.schedule is None:
                 continue
@@ -153,6 +173,9 @@ class Timeline:
                 pieces = [(0, size, self.tick[x], self.after[y - 1]) for x, y, size in b.pieces]
                 placed_blocks.append(block(ScratchBlock(b.scratch), pieces))
                 continue
+            if len(b.values) == 1 and b.values[0] in streamed:
+                placed_blocks.append(self._streamed_block(b.values[0], streamed[b.values[0]]))
+                continue
             pieces = []
             for n, v in enumerate(b.values):
                 first, end = spans[v]
@@ -166,12 +189,22 @@ class Timeline:
             placed_blocks.append(block(ValueBlock(b.values), pieces))
         return placed_blocks
 
+    def _streamed_block(self, v: int, t: int) -> PlacedBlock:
+        """Return the block of value ``v``, whose rows are rows of tensor ``t``. See ``joined_blocks``."""
+        rectangles = self._row_rectangles(v, t)
+        item = next((i for i in self.items if i.schedule is not None and t in i.schedule.rows), None)
+        assert item is not None and item.schedule is not None
+        if not self.is_inside(t, item.schedule):
+            return block(ValueBlock((v,)), rectangles)
+        size = row_bytes(self.graph.tensors[t])
+        return PlacedBlock(RowsBlock(t), np.array([(0, size, b, e) for _, _, b, e in rectangles], np.int64))
+
     def _row_rectangles(self, v: int, t: int) -> list[tuple[int, int, int, int]]:
         """Return the rectangles (see ``PlacedBlock``) of value ``v``, whose rows are rows of tensor ``t``. Each row
         lives from the tick that computes it to the last tick that reads it."""
         value, tensor = self.requirements.values[v], self.graph.tensors[t]
         rows, size = height(tensor), row_bytes(tensor)
-        begin, slots = [0] * rows, rows
+        begin = [0] * rows
         end = [0] * rows
         is_whole_order = len(self.tick) == len(self.order)
         position = self.ordered.position
@@ -185,7 +218,6 @@ class Timeline:
             if t not in item.schedule.rows:
                 continue
             life, at = item.schedule.rows[t], self.tick[item.first]
-            slots = min(slots, self.slots(t, item.schedule))
             if life.written[0] >= 0:
                 begin = [at + w for w in life.written]
             end = [max(e, at + r + 1) for e, r in zip(end, life.read, strict=True)]
@@ -196,10 +228,7 @@ class Timeline:
         if value.stays or (read_outside and self._run_later(value.readers)):
             end = [self.ticks] * rows
         end = [max(e, b + 1) for b, e in zip(begin, end, strict=True)]
-        return [
-            (r % slots * size, (r % slots + 1) * size, b, e)
-            for r, (b, e) in enumerate(zip(begin, end, strict=True))
-        ]
+        return [(r * size, (r + 1) * size, b, e) for r, (b, e) in enumerate(zip(begin, end, strict=True))]
 
     def _run_later(self, readers: frozenset[int]) -> bool:
         """Return whether one of the operators ``readers`` runs after the items."""

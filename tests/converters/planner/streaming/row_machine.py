@@ -109,8 +109,8 @@ class Machine:
         self.write(segment.state_offset, digest("state", [], segment.state_bytes))
 
         def place(t: int, r: int) -> int:
-            """Return the offset of the slot for row ``r`` of tensor ``t``. Rows use the slots in turn."""
-            return self.plan.offsets[t] + r % segment.slots[t] * self.shape(t)[1]
+            """Return the offset of row ``r`` of tensor ``t``."""
+            return segment.rows[t][r] if t in segment.rows else self.plan.offsets[t] + r * self.shape(t)[1]
 
         for entry in segment.schedule:
             if entry >= len(segment.stages):
@@ -135,9 +135,11 @@ class Machine:
                 t = op.inputs[i.position]
                 for tap in range(i.taps):
                     r = y * i.stride - i.pad_top + tap * i.dilation
-                    inside = 0 <= r < self.shape(t)[0]
-                    at = place(t, r)
-                    parts.append(bytes(self.arena[at : at + self.shape(t)[1]]) if inside else b"")
+                    if 0 <= r < self.shape(t)[0]:
+                        at = place(t, r)
+                        parts.append(bytes(self.arena[at : at + self.shape(t)[1]]))
+                    else:
+                        parts.append(b"")
             if rows.accumulates:
                 parts = sums.setdefault(k, []) + parts
                 sums[k] = parts
