@@ -9,12 +9,16 @@ returns the distances between two blocks that are not possible.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
+
+#: Of the ticks with the most live bytes, every ``_PEAK_STEP``-th of the first ``_PEAKS`` gives two orders of the blocks.
+_PEAKS, _PEAK_STEP = 60, 6
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,11 @@ class PlacedBlock:
     def end(self) -> int:
         return int(self.pieces[:, 3].max())
 
+    @property
+    def length(self) -> int:
+        """The number of ticks from the first piece to the last."""
+        return self.end - self.start
+
 
 def block(key: Hashable, pieces: Sequence[tuple[int, int, int, int]]) -> PlacedBlock:
     """Return a block of the rectangles ``pieces`` (first byte, end byte, first tick, end tick). Adjacent rectangles
@@ -56,12 +65,17 @@ def block(key: Hashable, pieces: Sequence[tuple[int, int, int, int]]) -> PlacedB
 def live_bytes(blocks: Sequence[PlacedBlock], ticks: int) -> int:
     """Return the largest number of live bytes at any tick, which is a lower bound of the arena. ``ticks`` is the
     number of ticks."""
+    return int(_live(blocks, ticks).max(initial=0))
+
+
+def _live(blocks: Sequence[PlacedBlock], ticks: int) -> np.ndarray:
+    """Return the number of live bytes at each tick."""
     change = np.zeros(ticks + 1, np.int64)
     for b in blocks:
         sizes = b.pieces[:, 1] - b.pieces[:, 0]
         np.add.at(change, b.pieces[:, 2], sizes)
         np.add.at(change, b.pieces[:, 3], -sizes)
-    return int(np.cumsum(change).max(initial=0))
+    return np.cumsum(change)[:ticks]
 
 
 def forbidden_distances(a: PlacedBlock, b: PlacedBlock) -> list[tuple[int, int]]:
@@ -105,8 +119,9 @@ class BlockPlacer:
                     self._forbidden[a][b] = [(-y, -x) for x, y in reversed(spans)]
             started.append(b)
 
-    def place(self, order: Sequence[int]) -> list[int]:
-        """Place the blocks in ``order`` and return the offset of each block."""
+    def place(self, order: Sequence[int], best_fit: bool = False) -> list[int]:
+        """Place the blocks in ``order`` and return the offset of each block. A block gets its lowest free address, or with
+        ``best_fit`` the gap with the fewest bytes left over; it is placed above all others only if it fits no gap."""
         offsets: dict[int, int] = {}
         for b in order:
             alignment = self._alignments[b]
@@ -116,14 +131,17 @@ class BlockPlacer:
                 if a in offsets
                 for x, y in distances
             )
-            at = 0
+            at, gap, rest = 0, -1, 0
             for x, y in spans:
-                # The block can begin at ``at``: the lower end x is free, and later intervals begin above.
+                # The block can begin at addresses from ``at`` to ``x``: later intervals begin above.
                 if x >= at:
-                    break
+                    if not best_fit:
+                        break
+                    if gap < 0 or x - at < rest:
+                        gap, rest = at, x - at
                 if y > at:
                     at = -(-y // alignment) * alignment
-            offsets[b] = at
+            offsets[b] = at if gap < 0 else gap
         return [offsets[b] for b in range(len(self.blocks))]
 
     def top(self, offsets: Sequence[int]) -> int:
@@ -131,47 +149,56 @@ class BlockPlacer:
         end = max((o + b.size for o, b in zip(offsets, self.blocks, strict=True)), default=0)
         return -(-end // self._alignment) * self._alignment
 
+    def _orders(self) -> Iterator[list[int]]:
+        """Yield the orders that are tried first."""
+        blocks = self.blocks
+        keys: list[Callable[[int], tuple[Any, ...]]] = [
+            lambda k: (-blocks[k].size,),
+            lambda k: (blocks[k].start, -blocks[k].size),
+            lambda k: (-blocks[k].size * blocks[k].length,),
+            lambda k: (-blocks[k].length, -blocks[k].size),
+            lambda k: (-blocks[k].end, -blocks[k].size),
+            # Rows in the order of time, after all other blocks.
+            lambda k: (blocks[k].is_row, blocks[k].start * blocks[k].is_row, -blocks[k].size),
+        ]
+        # The blocks that live at a tick with many live bytes, then those that live shortly before or after it.
+        for tick in np.argsort(-_live(blocks, max(b.end for b in blocks)), kind="stable")[
+            :_PEAKS:_PEAK_STEP
+        ].tolist():
+            distance = [max(b.start - tick, tick - b.end + 1, 0) for b in blocks]
+            keys.append(lambda k, d=distance: (d[k], -blocks[k].length, -blocks[k].size))  # type: ignore[misc]
+            keys.append(lambda k, d=distance: (blocks[k].is_row, d[k], -blocks[k].size))  # type: ignore[misc]
+        for key in keys:
+            yield sorted(range(len(blocks)), key=lambda k: (*key(k), k))  # noqa: B023
+
     def search(self, bound: int, budget: int) -> tuple[list[int], int]:
         """Return the best offsets that were found, and the number of placements that were tried. The search stops after
         ``budget`` placements, or at an arena of at most ``bound`` bytes."""
-        keys: list[Callable[[int], tuple[Any, ...]]] = [
-            lambda k: (-self.blocks[k].size,),
-            lambda k: (self.blocks[k].start, -self.blocks[k].size),
-            lambda k: (-self.blocks[k].size * (self.blocks[k].end - self.blocks[k].start),),
-            lambda k: (-(self.blocks[k].end - self.blocks[k].start), -self.blocks[k].size),
-            lambda k: (-self.blocks[k].end, -self.blocks[k].size),
-            # Rows in the order of time, after all other blocks or before all scratch.
-            lambda k: (
-                self.blocks[k].is_row,
-                self.blocks[k].start * self.blocks[k].is_row,
-                -self.blocks[k].size,
-            ),
-        ]
         best: list[int] = []
         best_order: list[int] = []
-        best_bytes, tried = 0, 0
-        for key in keys:
-            order = sorted(range(len(self.blocks)), key=lambda k: (*key(k), k))
-            offsets = self.place(order)
+        best_bytes, tried, best_fit = 0, 0, False
+        for order, fit in product(self._orders(), (False, True)):
+            offsets = self.place(order, fit)
             tried += 1
             if not best or self.top(offsets) < best_bytes:
-                best, best_bytes, best_order = offsets, self.top(offsets), order
+                best, best_bytes, best_order, best_fit = offsets, self.top(offsets), order, fit
+            if best_bytes <= bound:
+                return best, tried
         # Move a block to another position of the order: usually a block that reaches the top of the arena, sometimes
         # any.
         rng = random.Random(0)
-        order = best_order
-        while tried < budget and best_bytes > bound:
-            order = list(order)
+        while tried < budget:
+            order = list(best_order)
             ends = [o + b.size for o, b in zip(best, self.blocks, strict=True)]
             highest = max(ends)
             peaks = [k for k, end in enumerate(ends) if end == highest]
             k = rng.choice(peaks) if rng.random() < 0.6 else rng.randrange(len(order))
             order.remove(k)
             order.insert(rng.randrange(len(order) + 1), k)
-            offsets = self.place(order)
+            offsets = self.place(order, best_fit)
             tried += 1
             if self.top(offsets) <= best_bytes:
                 best, best_bytes, best_order = offsets, self.top(offsets), order
-            else:
-                order = best_order
+            if best_bytes <= bound:
+                break
         return best, tried

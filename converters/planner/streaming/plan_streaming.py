@@ -10,7 +10,7 @@ in ascending order until no larger limit can give a smaller arena than the best 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from arenite.converters.graph.model import Subgraph
@@ -43,6 +43,9 @@ MAX_SEGMENT_STAGES = 20
 #: operator on complete tensors. The ratio is above 1, because another operator can lower the live bytes: the output of
 #: the operator before it is then no longer completely in memory.
 _MAX_LIVE_RATIO = 1.25
+#: If a sequence of items needs more bytes together than the limit, sequences are tried in which all items except those
+#: above the first share of the limit need at most one of the other shares.
+_LARGEST_SHARE, _LOWER_SHARES = 0.95, (0.9, 0.8)
 #: The maximum number of states of the order search.
 ORDER_BUDGET = 10000
 
@@ -213,12 +216,31 @@ class _SegmentSearch:
                     need[id(item)] = self._bytes_if_placed_alone(item)
                     placed.add(id(item))
             else:
-                placed_cuts.add(cut_ids)
-                tried += 1
-                candidate = self._place(cut)
-                if best is None or candidate.arena_bytes < best.arena_bytes:
-                    best = candidate
+                for alternative in self._alternatives(items, need, limit, cut):
+                    cut_ids = tuple(map(id, alternative))
+                    extra = sum(i.extra for i in alternative)
+                    if cut_ids in placed_cuts or (extra_limit is not None and extra > extra_limit):
+                        continue
+                    placed_cuts.add(cut_ids)
+                    tried += 1
+                    candidate = self._place(alternative)
+                    if best is None or candidate.arena_bytes < best.arena_bytes:
+                        best = candidate
+                    if best.arena_bytes <= limit:
+                        break
         return None if best is other else best
+
+    def _alternatives(
+        self, items: list[list[PlanItem]], need: Mapping[int, int], limit: int, cut: list[PlanItem]
+    ) -> Iterator[list[PlanItem]]:
+        """Yield ``cut``, then sequences in which all items except the largest need clearly less than ``limit``. Complete
+        tensors between the items then have more addresses to choose from."""
+        yield cut
+        fixed = frozenset(id(i) for i in cut if need[id(i)] > _LARGEST_SHARE * limit)
+        for share in _LOWER_SHARES:
+            lower = self._cut(items, need, int(share * limit), fixed)
+            if lower is not None:
+                yield lower
 
     def _bytes_if_placed_alone(self, item: PlanItem) -> int:
         """Return the bytes that the arena needs during a segment if only the blocks of the segment are placed."""
@@ -230,12 +252,19 @@ class _SegmentSearch:
         places, _ = placer.search(item.live - crossing, SEGMENT_PLACEMENTS)
         return max(placer.top(places) + crossing, item.live)
 
-    def _cut(self, items: list[list[PlanItem]], need: Mapping[int, int], limit: int) -> list[PlanItem] | None:
+    def _cut(
+        self,
+        items: list[list[PlanItem]],
+        need: Mapping[int, int],
+        limit: int,
+        allowed: frozenset[int] = frozenset(),
+    ) -> list[PlanItem] | None:
         """Return the sequence of items that need at most ``limit`` bytes each and have the fewest extra instructions in
         total, or None if there is none. If several sequences have the same number of extra instructions, return the
         sequence with the fewest stages.
 
-        ``items`` has the items that begin at each position, ``need`` the bytes of each item by id.
+        ``items`` has the items that begin at each position, ``need`` the bytes of each item by id. The items whose ids
+        are ``allowed`` may need more than ``limit``.
         """
         n = len(self.order)
         cost: list[tuple[int, int] | None] = [None] * n + [(0, 0)]
@@ -243,7 +272,7 @@ class _SegmentSearch:
         for first in reversed(range(n)):
             for item in items[first]:
                 later_cost = cost[item.end]
-                if need[id(item)] > limit or later_cost is None:
+                if later_cost is None or (need[id(item)] > limit and id(item) not in allowed):
                     continue
                 stages = 0 if item.schedule is None else item.end - item.first
                 total = (later_cost[0] + item.extra, later_cost[1] + stages)
