@@ -56,6 +56,9 @@ class RowRequirements:
     scratch: int = 0  # bytes of kernel scratch while one row is computed
     #: Whether each row can be computed as an image of one row with the same parameters (elementwise and 1x1 kernels).
     row_alone: bool = False
+    #: Positions of inputs in Op.inputs. The output row may be at the address of a row of such an input if no later step
+    #: reads that row, and it is no shorter than the output row.
+    in_place: tuple[int, ...] = ()
     #: The estimated number of instructions per inference that running by rows takes in addition to the kernel for
     #: complete tensors.
     extra: int = 0

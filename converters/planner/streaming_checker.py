@@ -223,8 +223,8 @@ class _StaticChecks(SegmentedPlanChecks):
             self.add_violation(f"The {kind} {key} has an address in the arena but needs none.")
 
     def _check_bounds(self, description: str, at: int, size: int, alignment: int = 0) -> None:
-        """Check that a block is aligned, by default as the plan says, and inside the arena. ``description`` is a part of
-        the message."""
+        """Check that a block is aligned, by default as the plan says, and inside the arena. ``description`` is a part
+        of the message."""
         alignment = alignment or self.plan.alignment
         if at < 0 or at + size > self.plan.arena_bytes:
             self.add_violation(

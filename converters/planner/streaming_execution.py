@@ -209,7 +209,12 @@ class StreamingExecution(SegmentedPlanChecks):
         rows, op, name = self.row_needs(k), self.graph.ops[k], self.op_name(k)
         if done[s] >= self._calls(k):
             self._fail(f"{name} computes more than {self._calls(k)} rows.")
+        out, out_row = op.outputs[0], 0 if rows.accumulates else done[s]
+        out_start = self._row_offset(segment, out, out_row)
         used: list[tuple[int, int]] = []
+        # The bytes in use that the output row must not overwrite: all except an input row at its address, if the
+        # operator allows that. If a later step reads the overwritten row, that step fails.
+        kept: list[tuple[int, int]] = []
         for i in rows.inputs:
             t = op.input(i.position)
             size = self.row_bytes(t)
@@ -223,13 +228,15 @@ class StreamingExecution(SegmentedPlanChecks):
                 at = self._row_offset(segment, t, r)
                 self._expect(at, size, self._id("tensor", self.written_as.get(t, t), "row", r), name)
                 used.append((at, at + size))
+                if i.position not in rows.in_place or at != out_start or size < self.row_bytes(out):
+                    kept.append((at, at + size))
         if k in self.plan.scratch_offsets:
             at = self.plan.scratch_offsets[k]
             self._check_no_overlap(used, at, at + rows.scratch, f"the scratch of {name}")
             self._write(at, rows.scratch, self._id("scratch of", name))
-            used.append((at, at + rows.scratch))
+            kept.append((at, at + rows.scratch))
         if not rows.accumulates or done[s] + 1 == self._calls(k):
-            self._put_row(segment, op.outputs[0], 0 if rows.accumulates else done[s], name, used)
+            self._put_row(segment, out, out_row, name, kept)
 
     def _row_offset(self, segment: Segment, t: int, r: int) -> int:
         """Return the address of row ``r`` of tensor ``t`` in a segment."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-#: Of the ticks with the most live bytes, every ``_PEAK_STEP``-th of the first ``_PEAKS`` gives two orders of the blocks.
+#: Of the ``_PEAKS`` ticks with the most live bytes, every ``_PEAK_STEP``-th gives two orders of the blocks.
 _PEAKS, _PEAK_STEP = 60, 6
 
 
@@ -120,8 +120,8 @@ class BlockPlacer:
             started.append(b)
 
     def place(self, order: Sequence[int], best_fit: bool = False) -> list[int]:
-        """Place the blocks in ``order`` and return the offset of each block. A block gets its lowest free address, or with
-        ``best_fit`` the gap with the fewest bytes left over; it is placed above all others only if it fits no gap."""
+        """Place the blocks in ``order`` and return the offset of each block. A block gets its lowest free address. With
+        ``best_fit`` it gets the gap with the fewest bytes left over, and a place above all others if it fits no gap."""
         offsets: dict[int, int] = {}
         for b in order:
             alignment = self._alignments[b]
@@ -169,7 +169,7 @@ class BlockPlacer:
             keys.append(lambda k, d=distance: (d[k], -blocks[k].length, -blocks[k].size))  # type: ignore[misc]
             keys.append(lambda k, d=distance: (blocks[k].is_row, d[k], -blocks[k].size))  # type: ignore[misc]
         for key in keys:
-            yield sorted(range(len(blocks)), key=lambda k: (*key(k), k))  # noqa: B023
+            yield sorted(range(len(blocks)), key=lambda k: (*key(k), k))
 
     def search(self, bound: int, budget: int) -> tuple[list[int], int]:
         """Return the best offsets that were found, and the number of placements that were tried. The search stops after

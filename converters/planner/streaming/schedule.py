@@ -7,7 +7,7 @@ nearest to the end of the segment runs, so that rows are read as soon as possibl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -152,6 +152,35 @@ def make_schedule(
         return None
     lives = {t: RowLifetimes(tuple(computed[t]), tuple(last[t])) for t in heights}
     return Schedule(tuple(stages), sources, tuple(entries), lives)
+
+
+def overwritten_rows(
+    graph: Subgraph, needs: Sequence[OpRequirements], schedule: Schedule, inside: Collection[int]
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return {(tensor, row) of an output row: (tensor, row) of the input row that it may overwrite}, for rows of the
+    tensors ``inside``. No later step reads the overwritten row."""
+    done = [0] * len(schedule.stages)
+    overwritten: dict[tuple[int, int], tuple[int, int]] = {}
+    for step, entry in enumerate(schedule.entries):
+        if entry >= len(schedule.stages):
+            continue
+        op, rows, y = graph.ops[schedule.stages[entry]], row_needs(needs, schedule.stages[entry]), done[entry]
+        done[entry] += 1
+        out = op.outputs[0]
+        if rows.accumulates or out not in inside:
+            continue
+        kept = {op.inputs[i.position] for i in rows.inputs if i.position not in rows.in_place}
+        candidates = [
+            (t, r)
+            for i in rows.inputs
+            for t in (op.inputs[i.position],)
+            if t in inside and t not in kept and row_bytes(graph.tensors[t]) >= row_bytes(graph.tensors[out])
+            for r in i.rows(y, height(graph.tensors[t]))
+            if schedule.rows[t].read[r] == step
+        ]
+        if candidates:
+            overwritten[out, y] = min(candidates, key=lambda row: row_bytes(graph.tensors[row[0]]))
+    return overwritten
 
 
 def rows_kept(rows: RowLifetimes) -> int:

@@ -13,7 +13,13 @@ from arenite.converters.planner.lifetimes import ArenaRequirements, lifetimes, v
 from arenite.converters.planner.requirements import OpRequirements
 from arenite.converters.planner.row_requirements import state_layout
 from arenite.converters.planner.streaming.placement import PlacedBlock, block
-from arenite.converters.planner.streaming.schedule import Schedule, height, row_bytes, row_needs
+from arenite.converters.planner.streaming.schedule import (
+    Schedule,
+    height,
+    overwritten_rows,
+    row_bytes,
+    row_needs,
+)
 
 
 @dataclass(frozen=True)
@@ -26,10 +32,10 @@ class ValueBlock:
 
 @dataclass(frozen=True)
 class RowBlock:
-    """The key of a block that holds one row of a tensor that is never completely in memory."""
+    """The key of a block that holds rows of tensors that are never completely in memory, as (tensor, row). Each
+    row overwrites the previous row, at the same address."""
 
-    tensor: int
-    row: int
+    rows: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -92,9 +98,10 @@ class OrderedGraph:
 
 class Timeline:
     """The times at which the blocks of a sequence of items live, in ticks. An operator on complete tensors takes one
-    tick, a segment one tick per step of its schedule."""
+    tick, a segment one tick per step of its schedule. If ``in_place``, output rows overwrite input rows where the
+    operator allows it."""
 
-    def __init__(self, ordered: OrderedGraph, items: Sequence[PlanItem]) -> None:
+    def __init__(self, ordered: OrderedGraph, items: Sequence[PlanItem], in_place: bool = True) -> None:
         self.ordered, self.items = ordered, items
         self.graph, self.requirements, self.order = ordered.graph, ordered.requirements, ordered.order
         self.tick: dict[int, int] = {}  # position -> the first tick of its item
@@ -110,6 +117,11 @@ class Timeline:
                     self.item_of[self.order[p]] = item
             at += length
         self.ticks = at
+        self.overwritten: dict[tuple[int, int], tuple[int, int]] = {}  # see ``overwritten_rows``
+        for item in items if in_place else ():
+            if (schedule := item.schedule) is not None:
+                inside = {t for t in schedule.rows if self.is_inside(t, schedule)}
+                self.overwritten |= overwritten_rows(self.graph, ordered.needs, schedule, inside)
 
     def is_inside(self, t: int, schedule: Schedule) -> bool:
         """Return whether tensor ``t`` lives only inside a segment, so that it is never completely in memory."""
@@ -121,14 +133,20 @@ class Timeline:
         """Return the blocks of the items. If the items are only a part of the order, return only the blocks of their
         segments."""
         placed_blocks = []
+        pieces: dict[tuple[int, int], np.ndarray] = {}
         for b in self.joined_blocks():
             if isinstance(b.key, RowsBlock):
-                placed_blocks += [
-                    PlacedBlock(RowBlock(b.key.tensor, r), b.pieces[r : r + 1], is_row=True)
-                    for r in range(len(b.pieces))
-                ]
+                pieces |= {(b.key.tensor, r): b.pieces[r : r + 1] for r in range(len(b.pieces))}
             else:
                 placed_blocks.append(b)
+        follows = {before: after for after, before in self.overwritten.items()}
+        for row in pieces:
+            if row not in self.overwritten:
+                chain = [row]
+                while chain[-1] in follows:
+                    chain.append(follows[chain[-1]])
+                together = np.concatenate([pieces[r] for r in chain])
+                placed_blocks.append(PlacedBlock(RowBlock(tuple(chain)), together, is_row=True))
         return placed_blocks
 
     def joined_blocks(self) -> list[PlacedBlock]:
@@ -197,7 +215,9 @@ class Timeline:
         if not self.is_inside(t, item.schedule):
             return block(ValueBlock((v,)), rectangles)
         size = row_bytes(self.graph.tensors[t])
-        return PlacedBlock(RowsBlock(t), np.array([(0, size, b, e) for _, _, b, e in rectangles], np.int64))
+        # In the tick in which a row overwrites another row, the bytes belong to the other row.
+        pieces = [(0, size, b + ((t, r) in self.overwritten), e) for r, (_, _, b, e) in enumerate(rectangles)]
+        return PlacedBlock(RowsBlock(t), np.array(pieces, np.int64))
 
     def _row_rectangles(self, v: int, t: int) -> list[tuple[int, int, int, int]]:
         """Return the rectangles (see ``PlacedBlock``) of value ``v``, whose rows are rows of tensor ``t``. Each row

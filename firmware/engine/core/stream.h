@@ -12,7 +12,8 @@
 
 /* Computes one row of an operator's output. `params` is the parameter structure of the kernel for the whole tensor.
  * `rows` has the address of each input row that the operator's window covers, from top to bottom, and 0 for a row
- * outside the image. For two inputs, the rows of the first input come first. */
+ * outside the image. For two inputs, the rows of the first input come first. `out` may be one of the rows only if the
+ * operator's requirements say so (RowRequirements.in_place). */
 typedef void (*ar_row_fn)(const void *params, const int8_t *const *rows, int8_t *out);
 
 #define AR_NO_STAGE 255

@@ -18,7 +18,7 @@ from arenite.firmware.generator.target import DSP, Target
 #: From depthwise_3x3_s8_dsp.h: bytes of the constants, bytes of a block of lines, and input pixels of a block.
 _TABLE, _BLOCK, _PIXELS = 4 * 96 + 4, 4 * 48, 6
 #: The blocks of a strip, of which a single row has several: AR_DW_STRIP_BLOCKS.
-_STRIP = 2
+STRIP_BLOCKS = 2
 #: From depthwise_3x3_row_s8_dsp.h: bytes of the constants and of the only block of the kernel for single rows at stride
 #: 1.
 _ROW_SCRATCH = 4 * 28 + 4 * 48
@@ -70,7 +70,8 @@ class Depthwise3x3Dsp(Variant):
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         """Return the requirements. The kernel for one row builds its tables again for each row, and widens input rows
-        that were already widened for the previous row."""
+        that were already widened for the previous row. At stride 1 the output row may overwrite any of them, because
+        the kernel widens the columns of a block before it writes the block's outputs."""
         row_needs = super().rows(graph, op, target)
         if row_needs is None:
             return None
@@ -81,14 +82,15 @@ class Depthwise3x3Dsp(Variant):
         extra = row_needs.extra + rows * -(-channels // _GROUP) * (_NEW_TABLE + repeated)
         if op.options["stride_h"] != 1:
             blocks = _blocks(graph, op)
-            strips = -(-blocks // _STRIP)
+            strips = -(-blocks // STRIP_BLOCKS)
             extra += rows * -(-channels // _GROUP) * (strips - 1) * _NEW_STRIP
-            return replace(row_needs, extra=extra, scratch=_TABLE + (min(blocks, _STRIP) + 1) * _BLOCK)
+            return replace(row_needs, extra=extra, scratch=_TABLE + (min(blocks, STRIP_BLOCKS) + 1) * _BLOCK)
         kernel = "depthwise_3x3_s1_s8_dsp.c"  # the parameters hold its address
         return replace(
             row_needs,
             extra=extra,
             scratch=_ROW_SCRATCH,
+            in_place=(0,),
             function="ar_depthwise_3x3_s1_s8_dsp_row",
             sources=(*_ROW_S1, kernel),
             headers=("depthwise_3x3_row_s8_dsp.h",),
