@@ -57,16 +57,17 @@ def _blocks(
     graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements], persistent: Mapping[str, int]
 ) -> Iterator[tuple[str, int, int, bool]]:
     """Yield (description, offset, size in bytes, whether it may be in the second memory) of every block."""
-    # The number of rows of each tensor of a segment (operators that run row by row) that are in memory at one time.
-    slots = {t: n for s in plan.segments for t, n in s.slots.items()}
+    # The offsets of the rows of tensors that are never completely in memory.
+    rows = {t: offsets for s in plan.segments for t, offsets in s.rows.items()}
     for t, offset in plan.offsets.items():
         if not 0 <= t < len(graph.tensors):
             continue  # the plan names a tensor that does not exist, which ``checker`` reports
         tensor = graph.tensors[t]
-        size = tensor.nbytes
-        if t in slots and len(tensor.shape) > 1:
-            size = size // tensor.shape[1] * slots[t]
-        yield f"tensor {t} '{tensor.name}'", offset, size, True
+        if t not in rows:
+            yield f"tensor {t} '{tensor.name}'", offset, tensor.nbytes, True
+            continue
+        for r, at in enumerate(rows[t]):
+            yield f"row {r} of tensor {t} '{tensor.name}'", at, tensor.nbytes // len(rows[t]), True
     for k, offset in plan.scratch_offsets.items():
         if not 0 <= k < len(graph.ops):
             continue

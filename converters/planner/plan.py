@@ -33,9 +33,9 @@ class SearchStatistics:
 class Segment:
     """Operators that run together, row by row.
 
-    ``slots`` is the number of row slots of each tensor that the operators read or write. Row r of a tensor with n
-    slots is in slot r modulo n, which begins (r modulo n) * bytes per row after the tensor's offset. A tensor that is
-    completely in memory has as many slots as rows.
+    ``rows`` has the offset of each row of the tensors that are never completely in memory, because only stages of this
+    segment read them. Their rows may have the address of an earlier row, of this or another tensor, that no later step
+    reads. Rows of all other tensors are in memory one after the other, from the tensor's offset on.
     """
 
     stages: tuple[int, ...]  # operators, next to each other in the plan's order
@@ -44,7 +44,7 @@ class Segment:
     #: next row of the streamed input arrives, the entry is the input's index into ``sources`` plus the number of
     #: stages.
     schedule: tuple[int, ...]
-    slots: Mapping[int, int]  # tensor -> rows that are in memory at the same time
+    rows: Mapping[int, tuple[int, ...]]  # tensor -> offset of each row, in bytes from the start of the arena
     state_offset: int  # offset of the working memory, see row_requirements.StateLayout
     state_bytes: int
     streamed_input: int | None = None  # the graph input whose rows arrive one by one; None if there is none
@@ -83,8 +83,8 @@ class Plan:
     #: (operator, input position, output position) of every output that has the address of an input.
     sharing: tuple[tuple[int, int, int], ...] = ()
     statistics: SearchStatistics = field(default_factory=SearchStatistics)
-    #: The operators that run row by row. All other operators compute complete tensors. The offset of a streamed
-    #: tensor is the offset of its slot 0, and the scratch of a streamed operator is the scratch for one row.
+    #: The operators that run row by row. All other operators compute complete tensors. The offset of a tensor of
+    #: ``Segment.rows`` is its lowest row, and the scratch of a streamed operator is the scratch for one row.
     segments: tuple[Segment, ...] = ()
     #: The two memories of the arena, or None if the arena is in one memory.
     split: MemorySplit | None = None
@@ -104,7 +104,7 @@ class Plan:
         record = self._to_json()
         if self.segments:
             record["segments"] = [
-                _segment_record(s) | {"slots": {str(k): s.slots[k] for k in sorted(s.slots)}}
+                _segment_record(s) | {"rows": {str(k): list(s.rows[k]) for k in sorted(s.rows)}}
                 for s in self.segments
             ]
         if self.split is not None:
@@ -155,7 +155,7 @@ def _segment(record: Mapping[str, Any]) -> Segment:
         stages=tuple(_count(v) for v in record["stages"]),
         sources=tuple(_count(v) for v in record["sources"]),
         schedule=tuple(_count(v) for v in record["schedule"]),
-        slots={int(k): _count(v) for k, v in record["slots"].items()},
+        rows={int(k): tuple(_count(v) for v in places) for k, places in record["rows"].items()},
         state_offset=_count(record["state_offset"]),
         state_bytes=_count(record["state_bytes"]),
         streamed_input=None if record["pushed"] is None else _count(record["pushed"]),

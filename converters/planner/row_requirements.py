@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import gcd
 
 #: Limits of the C structure ``ar_stage``: the maximum number of streamed inputs of one operator, and the maximum
 #: number of stages and sources of one segment together.
 MAX_INPUTS = 2
 MAX_STAGES = 255
+#: The smallest alignment in bytes of a row that has an address of its own, see ``Segment.rows``. Kernels need no more
+#: for rows whose length is a multiple of it.
+ROW_ALIGNMENT = 4
+#: The addresses that a row can have: the firmware has each as a 16-bit multiple of ``row_unit``.
+MAX_PLACES = 65536
+
+
+def row_unit(offsets: Iterable[int]) -> int:
+    """Return the largest power of two that divides all offsets of rows; ``ROW_ALIGNMENT`` if all offsets are 0."""
+    divisor = gcd(*offsets)
+    return divisor & -divisor or ROW_ALIGNMENT
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,9 @@ class RowRequirements:
     scratch: int = 0  # bytes of kernel scratch while one row is computed
     #: Whether each row can be computed as an image of one row with the same parameters (elementwise and 1x1 kernels).
     row_alone: bool = False
+    #: Positions of inputs in Op.inputs. The output row may be at the address of a row of such an input if no later step
+    #: reads that row, and it is no shorter than the output row.
+    in_place: tuple[int, ...] = ()
     #: The estimated number of instructions per inference that running by rows takes in addition to the kernel for
     #: complete tensors.
     extra: int = 0
@@ -54,8 +70,8 @@ class RowRequirements:
 
 @dataclass(frozen=True)
 class StateLayout:
-    """The working memory of a segment: the progress of each stage and source, the accumulators of each stage, and the
-    addresses of the rows that one stage reads. Progress and accumulators are set to zero at the start. Offsets and
+    """The working memory of a segment: the number of rows of each stage and source, the accumulators of each stage, and
+    the addresses of the rows that one stage reads. Numbers and accumulators are set to zero at the start. Offsets and
     sizes are in bytes from the start of the working memory."""
 
     accumulators: tuple[int, ...]  # the offset of the accumulators of each stage
@@ -64,9 +80,8 @@ class StateLayout:
     size: int  # the size of the working memory
 
 
-#: The size of the C structure ``ar_progress``: two 16-bit numbers. The first ``ar_progress`` counts the steps of the
-#: schedule.
-_PROGRESS_BYTES = 4
+#: The size of the number of rows of a stage or source. Before these numbers is the number of steps of the schedule.
+_COUNT_BYTES = 2
 #: The bytes reserved for an address. 8 are enough on every machine, so that a plan is the same for all machines.
 _ADDRESS_BYTES = 8
 
@@ -74,7 +89,7 @@ _ADDRESS_BYTES = 8
 def state_layout(stages: tuple[RowRequirements, ...], sources: int) -> StateLayout:
     """Return the layout of the working memory of a segment with these stages. ``sources`` is the number of tensors that
     the segment reads and does not compute."""
-    at = _PROGRESS_BYTES * (1 + len(stages) + sources)
+    at = -(-_COUNT_BYTES * (1 + len(stages) + sources) // 4) * 4
     accumulators = []
     for needs in stages:
         accumulators.append(at)

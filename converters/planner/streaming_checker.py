@@ -11,7 +11,14 @@ from collections.abc import Sequence
 from arenite.converters.graph.model import Subgraph
 from arenite.converters.planner.plan import Plan, Segment
 from arenite.converters.planner.requirements import OpRequirements
-from arenite.converters.planner.row_requirements import MAX_INPUTS, MAX_STAGES, state_layout
+from arenite.converters.planner.row_requirements import (
+    MAX_INPUTS,
+    MAX_PLACES,
+    MAX_STAGES,
+    ROW_ALIGNMENT,
+    row_unit,
+    state_layout,
+)
 from arenite.converters.planner.streaming_execution import SegmentedPlanChecks, StreamingExecution
 
 #: The largest arena in bytes, far more than a microcontroller has.
@@ -126,19 +133,13 @@ class _StaticChecks(SegmentedPlanChecks):
             self.add_violation(f"{self.op_name(k)} reads rows that do not exist.")
 
     def _check_tensors(self, segment: Segment) -> None:
-        """Check the sources and slots of a segment. Only tensors that live only inside the segment may have fewer slots
-        than rows."""
+        """Check the sources of a segment, and which of its tensors are never completely in memory: only tensors that
+        no other operator reads or writes."""
         graph = self.graph
         written = {graph.ops[k].outputs[0] for k in segment.stages}
         read = {graph.ops[k].input(i.position) for k in segment.stages for i in self.row_needs(k).inputs}
         if set(segment.sources) != read - written or len(set(segment.sources)) != len(segment.sources):
             self.add_violation(f"The segment of {self.op_name(segment.stages[0])} names wrong sources.")
-            return
-        if set(segment.slots) != read | written:
-            self.add_violation(
-                f"The segment of {self.op_name(segment.stages[0])} does not give slots to exactly the "
-                "tensors that it uses."
-            )
             return
         streamed_input = segment.streamed_input
         if streamed_input is not None and (
@@ -149,14 +150,20 @@ class _StaticChecks(SegmentedPlanChecks):
             self.add_violation(
                 f"The streamed input, tensor {streamed_input}, is not an input that the segment reads."
             )
-        for t, slots in segment.slots.items():
-            if not 1 <= slots <= self.rows_of(t):
-                self.add_violation(f"{self.tensor_name(t)} has {slots} slots for {self.rows_of(t)} rows.")
+        for t in segment.rows:
             outside = t in graph.outputs or any(
                 t in graph.ops[k].inputs for k in self.plan.order if k not in segment.stages
             )
-            if slots != self.rows_of(t) and (outside or not (t in written or t == streamed_input)):
-                self.add_violation(f"{self.tensor_name(t)} needs a slot for every row.")
+            if outside or not (t in written or t == streamed_input):
+                self.add_violation(
+                    f"Tensor {t} must be completely in memory, but only its rows have addresses."
+                )
+            elif len(segment.rows[t]) != self.rows_of(t):
+                self.add_violation(
+                    f"{self.tensor_name(t)} has {len(segment.rows[t])} addresses for {self.rows_of(t)} rows."
+                )
+            elif self.plan.offsets.get(t) != min(segment.rows[t]):
+                self.add_violation(f"The address of {self.tensor_name(t)} is not that of its lowest row.")
         if segment.state_bytes != self._state_bytes(segment):
             self.add_violation(
                 f"The segment of {self.op_name(segment.stages[0])} has {segment.state_bytes} bytes of state, "
@@ -185,16 +192,28 @@ class _StaticChecks(SegmentedPlanChecks):
         )
         if self.violations:
             return
-        rings = {t: n for s in plan.segments for t, n in s.slots.items() if n != self.rows_of(t)}
+        single_rows = {t for s in plan.segments for t in s.rows}
         for t, at in plan.offsets.items():
-            size = rings[t] * self.row_bytes(t) if t in rings else graph.tensors[t].nbytes
-            self._check_bounds(self.tensor_name(t), at, size)
+            if t not in single_rows:
+                self._check_bounds(self.tensor_name(t), at, graph.tensors[t].nbytes)
+        for s in plan.segments:
+            self._check_rows(s)
         for k, at in plan.scratch_offsets.items():
             self._check_bounds(f"the scratch of {self.op_name(k)}", at, scratch[k])
         for s in plan.segments:
             self._check_bounds(
                 f"the state of the segment of {self.op_name(s.stages[0])}", s.state_offset, s.state_bytes
             )
+
+    def _check_rows(self, segment: Segment) -> None:
+        """Check the addresses of rows of tensors that are never completely in memory."""
+        for t, offsets in segment.rows.items():
+            for r, at in enumerate(offsets):
+                self._check_bounds(f"row {r} of {self.tensor_name(t)}", at, self.row_bytes(t), ROW_ALIGNMENT)
+        unit = row_unit(at for offsets in segment.rows.values() for at in offsets)
+        highest = max((at for offsets in segment.rows.values() for at in offsets), default=0)
+        if highest // unit >= MAX_PLACES:
+            self.add_violation(f"The row at {highest} has no 16-bit address in units of {unit} bytes.")
 
     def _check_addresses(self, kind: str, expected: set[int], planned: set[int]) -> None:
         """Check that exactly the blocks ``expected`` have addresses. ``kind`` is a part of the message."""
@@ -203,13 +222,15 @@ class _StaticChecks(SegmentedPlanChecks):
         for key in sorted(planned - expected):
             self.add_violation(f"The {kind} {key} has an address in the arena but needs none.")
 
-    def _check_bounds(self, description: str, at: int, size: int) -> None:
-        """Check that a block is aligned and inside the arena. ``description`` is a part of the message."""
+    def _check_bounds(self, description: str, at: int, size: int, alignment: int = 0) -> None:
+        """Check that a block is aligned, by default as the plan says, and inside the arena. ``description`` is a part
+        of the message."""
+        alignment = alignment or self.plan.alignment
         if at < 0 or at + size > self.plan.arena_bytes:
             self.add_violation(
                 f"[{at}, {at + size}) of {description} is outside the arena of {self.plan.arena_bytes} bytes."
             )
-        if at % self.plan.alignment:
+        if at % alignment:
             self.add_violation(
-                f"{description[0].upper()}{description[1:]} at {at} is not aligned to {self.plan.alignment}."
+                f"{description[0].upper()}{description[1:]} at {at} is not aligned to {alignment}."
             )

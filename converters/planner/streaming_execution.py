@@ -209,10 +209,15 @@ class StreamingExecution(SegmentedPlanChecks):
         rows, op, name = self.row_needs(k), self.graph.ops[k], self.op_name(k)
         if done[s] >= self._calls(k):
             self._fail(f"{name} computes more than {self._calls(k)} rows.")
+        out, out_row = op.outputs[0], 0 if rows.accumulates else done[s]
+        out_start = self._row_offset(segment, out, out_row)
         used: list[tuple[int, int]] = []
+        # The bytes in use that the output row must not overwrite: all except an input row at its address, if the
+        # operator allows that. If a later step reads the overwritten row, that step fails.
+        kept: list[tuple[int, int]] = []
         for i in rows.inputs:
             t = op.input(i.position)
-            slots, size = segment.slots[t], self.row_bytes(t)
+            size = self.row_bytes(t)
             available = self._available_rows(segment, t, done, arrived)
             for tap in range(i.taps):
                 r = done[s] * i.stride - i.pad_top + tap * i.dilation
@@ -220,20 +225,22 @@ class StreamingExecution(SegmentedPlanChecks):
                     continue
                 if r >= available:
                     self._fail(f"{name} reads row {r} of {self.tensor_name(t)} before it is computed.")
-                if r < available - slots:
-                    self._fail(
-                        f"{name} reads row {r} of {self.tensor_name(t)}, whose slot is already overwritten."
-                    )
-                at = self.plan.offsets[t] + r % slots * size
+                at = self._row_offset(segment, t, r)
                 self._expect(at, size, self._id("tensor", self.written_as.get(t, t), "row", r), name)
                 used.append((at, at + size))
+                if i.position not in rows.in_place or at != out_start or size < self.row_bytes(out):
+                    kept.append((at, at + size))
         if k in self.plan.scratch_offsets:
             at = self.plan.scratch_offsets[k]
             self._check_no_overlap(used, at, at + rows.scratch, f"the scratch of {name}")
             self._write(at, rows.scratch, self._id("scratch of", name))
-            used.append((at, at + rows.scratch))
+            kept.append((at, at + rows.scratch))
         if not rows.accumulates or done[s] + 1 == self._calls(k):
-            self._put_row(segment, op.outputs[0], 0 if rows.accumulates else done[s], name, used)
+            self._put_row(segment, out, out_row, name, kept)
+
+    def _row_offset(self, segment: Segment, t: int, r: int) -> int:
+        """Return the address of row ``r`` of tensor ``t`` in a segment."""
+        return segment.rows[t][r] if t in segment.rows else self.plan.offsets[t] + r * self.row_bytes(t)
 
     def _available_rows(self, segment: Segment, t: int, done: list[int], arrived: int) -> int:
         """Return the number of rows of ``t`` that are computed or have arrived."""
@@ -247,12 +254,12 @@ class StreamingExecution(SegmentedPlanChecks):
     def _put_row(
         self, segment: Segment, t: int, r: int, writer: str, used: Sequence[tuple[int, int]]
     ) -> None:
-        """Write row ``r`` of tensor ``t`` to its slot. ``used`` are the bytes that the same step reads or uses as
+        """Write row ``r`` of tensor ``t``. ``used`` are the bytes that the same step reads or uses as
         scratch, as (first byte, end byte)."""
         if r >= self.rows_of(t):
             self._fail(f"{writer} writes row {r} of {self.tensor_name(t)}, which does not exist.")
         size = self.row_bytes(t)
-        at = self.plan.offsets[t] + r % segment.slots[t] * size
+        at = self._row_offset(segment, t, r)
         self._check_no_overlap(used, at, at + size, f"row {r} of {self.tensor_name(t)}")
         self._write(at, size, self._id("tensor", t, "row", r))
 

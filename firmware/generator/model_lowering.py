@@ -11,7 +11,7 @@ import numpy as np
 from arenite.converters.graph.loop import LOOP, loop_of
 from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
 from arenite.converters.planner.plan import Plan, Segment
-from arenite.converters.planner.row_requirements import RowRequirements, StateLayout, state_layout
+from arenite.converters.planner.row_requirements import RowRequirements, StateLayout, row_unit, state_layout
 from arenite.errors import PlanError
 from arenite.firmware.generator.constants import ConstantPool
 from arenite.firmware.generator.generated_model import Generated, Layer, SegmentCode, symbols_in
@@ -234,13 +234,19 @@ def segment_code(
     numbers |= {graph.ops[k].outputs[0]: n for n, k in enumerate(segment.stages)}
     layout = state_of(graph, segment, target)
 
+    unit = row_unit(at for offsets in segment.rows.values() for at in offsets)
+
     def tensor(t: int) -> dict[str, Any]:
         height = graph.tensors[t].shape[1]
+        sizes = {"row_bytes": graph.tensors[t].nbytes // height, "height": height}
+        if t not in segment.rows:
+            return {"data": arena_address(plan.offsets[t]), "places": NULL, **sizes}
+        places = np.array([at // unit for at in segment.rows[t]], np.uint16)
+        comment = f"layers {first} on: the places of the rows of tensor {t}"
         return {
-            "data": arena_address(plan.offsets[t]),
-            "row_bytes": graph.tensors[t].nbytes // height,
-            "slots": segment.slots[t],
-            "height": height,
+            "data": arena_address(0),
+            "places": pool.add(places, first, f"places{t}", comment, False),
+            **sizes,
         }
 
     items: list[dict[str, Any]] = []
@@ -254,13 +260,13 @@ def segment_code(
         items.append(
             {"run": Expr(call.kernel), "params": Expr(f"&{prefix}layer_{first + n}_params")}
             | tensor(op.outputs[0])
-            | ({"slots": 0} if rows.accumulates else {})
             | {
                 "input": [*read, *[NO_STAGE] * (2 - len(read))],
                 "taps": window.taps,
                 "stride": window.stride,
                 "dilation": window.dilation,
                 "pad_top": window.pad_top,
+                "accumulates": int(rows.accumulates),
             }
         )
     items += [{"run": NULL} | tensor(t) for t in segment.sources]
@@ -269,13 +275,13 @@ def segment_code(
     fields = {
         "stages": StructArray("ar_stage", items),
         "schedule": pool.add(schedule, first, "schedule", f"layers {first} on: the order of rows", False),
-        "progress": arena_address(segment.state_offset),
+        "counts": arena_address(segment.state_offset),
         "rows": arena_address(segment.state_offset + layout.addresses),
         "steps": len(segment.schedule),
         "clear": layout.cleared // 4,
         "layer": sum(layer.call is not None for layer in layers[:first]),
         "stage_count": len(segment.stages),
-        "source_count": len(segment.sources),
+        "unit": unit,
         "arriving": numbers[segment.streamed_input] if segment.streamed_input is not None else NO_STAGE,
     }
     call = KernelCall("ar_stream_whole", "stream.h", ("stream.c",), "ar_segment", fields)
@@ -303,20 +309,19 @@ def row_needs_of(graph: Subgraph, op: Op, target: Target) -> RowRequirements:
 
 def layer_comment(graph: Subgraph, op: Op, plan: Plan) -> str:
     """Return a comment like ``CONV_2D 1x48x48x8 -> 1x48x48x16, arena [0, 18432) -> [18432, 55296)``."""
-    slots = {t: n for s in plan.segments if op.index in s.stages for t, n in s.slots.items()}
-
-    def size(tensor: Tensor) -> int:
-        """Return the bytes of a tensor that are in memory together."""
-        if tensor.index not in slots:
-            return tensor.nbytes
-        return tensor.nbytes // tensor.shape[1] * slots[tensor.index]
+    rows = {t: offsets for s in plan.segments if op.index in s.stages for t, offsets in s.rows.items()}
 
     def shapes(tensors: list[Tensor]) -> str:
         return ", ".join("x".join(map(str, t.shape)) or "scalar" for t in tensors) or "nothing"
 
     def intervals(tensors: list[Tensor]) -> str:
-        spans = [plan.offsets.get(t.index) for t in tensors]
-        places = [f"[{s}, {s + size(t)})" for s, t in zip(spans, tensors, strict=True) if s is not None]
+        places = []
+        for t in tensors:
+            if t.index in rows:
+                end = max(rows[t.index]) + t.nbytes // t.shape[1]
+                places.append(f"rows in [{min(rows[t.index])}, {end})")
+            elif (start := plan.offsets.get(t.index)) is not None:
+                places.append(f"[{start}, {start + t.nbytes})")
         return ", ".join(places) or "nothing"
 
     ins = [t for t in graph.in_tensors(op) if t.data is None]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from arenite.converters.graph.loop import Loop, loop_of
 from arenite.converters.graph.model import Model, Op, Subgraph
 from arenite.converters.graph.shapes import check_shapes
 from arenite.converters.planner.plan import Plan
 from arenite.converters.planner.requirements import OpRequirements
+from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.loop_body import body_target, plan_body
 from arenite.firmware.generator.lower import LOWERINGS
@@ -117,15 +120,23 @@ def _needs(graph: Subgraph, op: Op, chosen: Variant | None, target: Target) -> O
     lowering = lowering_of(op)
     alias = lowering.alias(graph, op)
     if chosen is not None:
+        in_place, rows = chosen.in_place(graph, op, target), chosen.rows(graph, op, target)
         return OpRequirements(
-            chosen.scratch(graph, op, target),
-            chosen.in_place(graph, op, target),
-            alias,
-            chosen.rows(graph, op, target),
+            chosen.scratch(graph, op, target), in_place, alias, _in_place_rows(rows, in_place)
         )
-    return OpRequirements(
-        lowering.scratch(graph, op), lowering.in_place(graph, op), alias, lowering.rows(graph, op)
-    )
+    in_place = lowering.in_place(graph, op)
+    rows = _in_place_rows(lowering.rows(graph, op), in_place)
+    return OpRequirements(lowering.scratch(graph, op), in_place, alias, rows)
+
+
+def _in_place_rows(
+    rows: RowRequirements | None, in_place: tuple[tuple[int, int], ...]
+) -> RowRequirements | None:
+    """Return ``rows`` with the inputs whose rows the output row may overwrite. If the kernel computes each row as an
+    image of one row, they are the inputs that the output of an image may overwrite, ``in_place``."""
+    if rows is None or not rows.row_alone:
+        return rows
+    return replace(rows, in_place=tuple(i for i, _ in in_place))
 
 
 def op_macs(graph: Subgraph, op: Op) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from arenite.firmware.generator.generated_model import Generated, Layer
 from arenite.firmware.generator.lower.core.lowering import KernelCall
+from arenite.firmware.generator.lower.depthwise.depthwise_3x3_dsp import STRIP_BLOCKS
 from arenite.firmware.sizes.work_counts import Work, scalar_depthwise_lines, scalar_depthwise_outputs
 
 
@@ -33,24 +34,32 @@ def _missing_rows(call: KernelCall, taps: int, stride: int, dilation: int = 1) -
 
 
 def depthwise_3x3_row(_: Generated, call: KernelCall) -> Work:
-    """Return the work of rows whose three lines are widened again for each row."""
+    """Return the work of rows whose three lines are widened again for each row, strip by strip."""
     f = call.fields
     groups, outputs = -(-f["channels"] // 4), 6 // f["stride"]
     rows = f["out_h"] * groups
-    pixels = min(f["in_w"] + f["pad_left"], (f["out_w"] - 1) * f["stride"] + 3)
+    strips = range(0, f["out_w"], STRIP_BLOCKS * outputs)
+    pixels = [_strip_pixels(f, x, min(STRIP_BLOCKS * outputs, f["out_w"] - x)) for x in strips]
     full, part = divmod(f["out_w"], outputs)
     outs = f["out_h"] * f["channels"]
     return {
         "group": rows,
-        "line block": 3 * rows * (pixels // 6),
-        "line rest": 3 * rows * bool(pixels % 6),
-        "line rest pixel": 3 * rows * (pixels % 6),
+        "strip": rows * len(strips),
+        "line block": 3 * rows * sum(n // 6 for n in pixels),
+        "line rest": 3 * rows * sum(n % 6 > 0 for n in pixels),
+        "line rest pixel": 3 * rows * sum(n % 6 for n in pixels),
         "missing line": groups * _missing_rows(call, 3, f["stride"]),
         "full": rows * full,
         "block": outs * full,
         "part": outs * bool(part),
         "part pixel": outs * part,
     }
+
+
+def _strip_pixels(f: Mapping[str, int], x: int, outputs: int) -> int:
+    """Return the columns of a strip's lines, from padding on the left to the row's end. The strip has the ``outputs``
+    from ``x`` on, and ``f`` are the fields of the kernel's parameters."""
+    return min(f["in_w"] + f["pad_left"] - x * f["stride"], (outputs - 1) * f["stride"] + 3)
 
 
 def depthwise_3x3_s1_row(_: Generated, call: KernelCall) -> Work:

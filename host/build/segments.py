@@ -12,6 +12,7 @@ from typing import Any
 from arenite.converters.graph.model import Subgraph
 from arenite.converters.planner.plan import Plan
 from arenite.converters.planner.requirements import OpRequirements
+from arenite.converters.planner.streaming.schedule import make_schedule, rows_kept
 
 
 def describe_segments(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -> list[dict[str, Any]]:
@@ -23,6 +24,8 @@ def describe_segments(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirement
     position = {k: p for p, k in enumerate(plan.order)}
     described = []
     for segment in plan.segments:
+        schedule = make_schedule(graph, needs, segment.stages, segment.streamed_input)
+        assert schedule is not None  # the segment has a schedule
         added = sum(rows.extra for k in segment.stages if (rows := needs[k].rows) is not None)
         described.append(
             {
@@ -33,12 +36,12 @@ def describe_segments(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirement
                     {
                         "index": t,
                         "name": graph.tensors[t].name,
-                        "rows": slots,
+                        "rows": rows_kept(lifetimes) if t in segment.rows else graph.tensors[t].shape[1],
                         "of": graph.tensors[t].shape[1],
                         "row_bytes": graph.tensors[t].nbytes // graph.tensors[t].shape[1],
                         "offset": plan.offsets[t],
                     }
-                    for t, slots in sorted(segment.slots.items())
+                    for t, lifetimes in sorted(schedule.rows.items())
                 ],
                 "state_bytes": segment.state_bytes,
                 "instructions_added": {"value": added, "kind": "estimated"},

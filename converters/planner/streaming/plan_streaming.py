@@ -10,7 +10,7 @@ in ascending order until no larger limit can give a smaller arena than the best 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from arenite.converters.graph.model import Subgraph
@@ -18,11 +18,14 @@ from arenite.converters.planner.lifetimes import ArenaRequirements, arena_requir
 from arenite.converters.planner.operator_order import best_order
 from arenite.converters.planner.plan import ALIGNMENT, Plan, SearchStatistics, Segment
 from arenite.converters.planner.requirements import OpRequirements
+from arenite.converters.planner.row_requirements import MAX_PLACES, ROW_ALIGNMENT
+from arenite.converters.planner.streaming.cuts import alternatives, cheapest_cut
 from arenite.converters.planner.streaming.placement import BlockPlacer, live_bytes
 from arenite.converters.planner.streaming.schedule import is_streamable, make_schedule, row_needs
 from arenite.converters.planner.streaming.timeline import (
     OrderedGraph,
     PlanItem,
+    RowBlock,
     ScratchBlock,
     SegmentState,
     Timeline,
@@ -157,7 +160,7 @@ class _SegmentSearch:
             return None
         touched = {self.requirements.value_of[t] for t in schedule.rows}
         item = PlanItem(first, end, schedule, 0, sum(row_needs(self.needs, k).extra for k in stages))
-        blocks = Timeline(self.ordered, [item]).blocks()
+        blocks = Timeline(self.ordered, [item]).joined_blocks()
         live = live_bytes(blocks, len(schedule.entries)) + self._crossing_bytes(first, end, touched)
         return replace(item, live=live)
 
@@ -181,7 +184,7 @@ class _SegmentSearch:
             items.append(candidates)
         return items
 
-    # -- the cuts ----------------------------------------------------------------------------------------
+    # -- the search --------------------------------------------------------------------------------------
 
     def best(self, extra_limit: int | None, other: Plan | None) -> Plan | None:
         """Return the plan with the smallest arena that is found for this order, or None if no plan is smaller than
@@ -197,7 +200,7 @@ class _SegmentSearch:
             limit = min((n for n in need.values() if n > done), default=None)
             if limit is None or (best is not None and limit >= best.arena_bytes):
                 break
-            cut = self._cut(items, need, limit)
+            cut = cheapest_cut(items, need, limit)
             cut_ids = tuple(map(id, cut or ()))
             estimated = [i for i in cut or () if i.schedule is not None and id(i) not in placed]
             if (
@@ -211,79 +214,90 @@ class _SegmentSearch:
                     need[id(item)] = self._bytes_if_placed_alone(item)
                     placed.add(id(item))
             else:
-                placed_cuts.add(cut_ids)
-                tried += 1
-                candidate = self._place(cut)
-                if best is None or candidate.arena_bytes < best.arena_bytes:
-                    best = candidate
+                for alternative in alternatives(items, need, limit, cut):
+                    cut_ids = tuple(map(id, alternative))
+                    extra = sum(i.extra for i in alternative)
+                    if cut_ids in placed_cuts or (extra_limit is not None and extra > extra_limit):
+                        continue
+                    placed_cuts.add(cut_ids)
+                    tried += 1
+                    candidate = self._place(alternative)
+                    if best is None or candidate.arena_bytes < best.arena_bytes:
+                        best = candidate
+                    if best.arena_bytes <= limit:
+                        break
         return None if best is other else best
 
     def _bytes_if_placed_alone(self, item: PlanItem) -> int:
         """Return the bytes that the arena needs during a segment if only the blocks of the segment are placed."""
         assert item.schedule is not None
-        blocks = Timeline(self.ordered, [item]).blocks()
         touched = {self.requirements.value_of[t] for t in item.schedule.rows}
         crossing = self._crossing_bytes(item.first, item.end, touched)
-        placer = BlockPlacer(blocks, self.alignment)
-        places, _ = placer.search(item.live - crossing, SEGMENT_PLACEMENTS)
-        return max(placer.top(places) + crossing, item.live)
+        tops = []
+        for timeline in self._timelines([item]):
+            placer = BlockPlacer(timeline.blocks(), self.alignment, ROW_ALIGNMENT)
+            places, _ = placer.search(item.live - crossing, SEGMENT_PLACEMENTS)
+            tops.append(placer.top(places))
+        return max(min(tops) + crossing, item.live)
 
-    def _cut(self, items: list[list[PlanItem]], need: Mapping[int, int], limit: int) -> list[PlanItem] | None:
-        """Return the sequence of items that need at most ``limit`` bytes each and have the fewest extra instructions in
-        total, or None if there is none. If several sequences have the same number of extra instructions, return the
-        sequence with the fewest stages.
-
-        ``items`` has the items that begin at each position, ``need`` the bytes of each item by id.
-        """
-        n = len(self.order)
-        cost: list[tuple[int, int] | None] = [None] * n + [(0, 0)]
-        choice: list[PlanItem | None] = [None] * n
-        for first in reversed(range(n)):
-            for item in items[first]:
-                later_cost = cost[item.end]
-                if need[id(item)] > limit or later_cost is None:
-                    continue
-                stages = 0 if item.schedule is None else item.end - item.first
-                total = (later_cost[0] + item.extra, later_cost[1] + stages)
-                lowest = cost[first]
-                if lowest is None or total < lowest:
-                    cost[first], choice[first] = total, item
-        if cost[0] is None:
-            return None
-        cut, at = [], 0
-        while at < n:
-            chosen = choice[at]
-            assert chosen is not None
-            cut.append(chosen)
-            at = chosen.end
-        return cut
+    def _timelines(self, items: Sequence[PlanItem]) -> Iterator[Timeline]:
+        """Yield the timeline in which rows overwrite input rows, and if there are such rows the one in which they do
+        not. The first has fewer live bytes, but its blocks can be more difficult to place."""
+        timeline = Timeline(self.ordered, items)
+        yield timeline
+        if timeline.overwritten:
+            yield Timeline(self.ordered, items, in_place=False)
 
     def _place(self, cut: Sequence[PlanItem]) -> Plan:
         """Place the blocks of all items of ``cut`` and return the plan."""
+        plans = []
+        for timeline in self._timelines(cut):
+            plans.append(self._place_blocks(cut, timeline))
+            if plans[-1].status == "optimal":
+                break
+        return min(plans, key=lambda p: p.arena_bytes)
+
+    def _place_blocks(self, cut: Sequence[PlanItem], timeline: Timeline) -> Plan:
+        """Place the blocks of ``timeline``, which has the items of ``cut``, and return the plan."""
         requirements = self.requirements
         alignment = self.alignment
-        timeline = Timeline(self.ordered, cut)
         blocks = timeline.blocks()
-        placer = BlockPlacer(blocks, alignment)
         bound = -(-live_bytes(blocks, timeline.ticks) // alignment) * alignment
-        places, tried = placer.search(bound, PLACEMENTS)
-        arena = placer.top(places)
+        row_alignment = ROW_ALIGNMENT
+        while True:
+            placer = BlockPlacer(blocks, alignment, row_alignment)
+            places, tried = placer.search(bound, PLACEMENTS)
+            arena = placer.top(places)
+            if arena <= MAX_PLACES * row_alignment:
+                break
+            row_alignment *= 2
         offsets = dict.fromkeys(requirements.empty, 0)
         scratch: dict[int, int] = {}
         state: dict[int, int] = {}
+        rows: dict[int, dict[int, int]] = {}
         for b, offset in zip(blocks, places, strict=True):
             if isinstance(b.key, ValueBlock):
                 offsets.update((t, offset) for v in b.key.values for t in requirements.values[v].tensors)
+            elif isinstance(b.key, RowBlock):
+                for t, r in b.key.rows:
+                    rows.setdefault(t, {})[r] = offset
             elif isinstance(b.key, ScratchBlock):
                 scratch[b.key.op] = offset
             elif isinstance(b.key, SegmentState):
                 state[b.key.first] = offset
+        for t, row_offsets in rows.items():
+            value = requirements.values[requirements.value_of[t]]
+            offsets.update(dict.fromkeys(value.tensors, min(row_offsets.values())))
         segments = tuple(
             Segment(
                 stages=i.schedule.stages,
                 sources=i.schedule.sources,
                 schedule=i.schedule.entries,
-                slots={t: timeline.slots(t, i.schedule) for t in sorted(i.schedule.rows)},
+                rows={
+                    t: tuple(offset for _, offset in sorted(rows[t].items()))
+                    for t in sorted(i.schedule.rows)
+                    if t in rows
+                },
                 state_offset=state[i.first],
                 state_bytes=self.ordered.state_bytes(i.schedule),
                 streamed_input=self.streamed_input if self.streamed_input in i.schedule.sources else None,

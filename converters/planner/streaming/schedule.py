@@ -7,8 +7,9 @@ nearest to the end of the segment runs, so that rows are read as soon as possibl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from arenite.converters.graph.model import Subgraph, Tensor
 from arenite.converters.planner.requirements import OpRequirements
@@ -153,15 +154,36 @@ def make_schedule(
     return Schedule(tuple(stages), sources, tuple(entries), lives)
 
 
-def fewest_slots(rows: RowLifetimes) -> int:
-    """Return the smallest number of row slots with which no row is overwritten before its last reader has run.
-    Row r is in slot r modulo this number."""
-    last_reads: list[int] = []  # the last step that reads this row or an earlier one
-    for r in rows.read:
-        last_reads.append(max(r, last_reads[-1]) if last_reads else r)
-    slots, oldest = 1, 0
-    for r, step in enumerate(rows.written):
-        while oldest < r and last_reads[oldest] < step:
-            oldest += 1
-        slots = max(slots, r - oldest + 1)
-    return slots
+def overwritten_rows(
+    graph: Subgraph, needs: Sequence[OpRequirements], schedule: Schedule, inside: Collection[int]
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return {(tensor, row) of an output row: (tensor, row) of the input row that it may overwrite}, for rows of the
+    tensors ``inside``. No later step reads the overwritten row."""
+    done = [0] * len(schedule.stages)
+    overwritten: dict[tuple[int, int], tuple[int, int]] = {}
+    for step, entry in enumerate(schedule.entries):
+        if entry >= len(schedule.stages):
+            continue
+        op, rows, y = graph.ops[schedule.stages[entry]], row_needs(needs, schedule.stages[entry]), done[entry]
+        done[entry] += 1
+        out = op.outputs[0]
+        if rows.accumulates or out not in inside:
+            continue
+        kept = {op.inputs[i.position] for i in rows.inputs if i.position not in rows.in_place}
+        candidates = [
+            (t, r)
+            for i in rows.inputs
+            for t in (op.inputs[i.position],)
+            if t in inside and t not in kept and row_bytes(graph.tensors[t]) >= row_bytes(graph.tensors[out])
+            for r in i.rows(y, height(graph.tensors[t]))
+            if schedule.rows[t].read[r] == step
+        ]
+        if candidates:
+            overwritten[out, y] = min(candidates, key=lambda row: row_bytes(graph.tensors[row[0]]))
+    return overwritten
+
+
+def rows_kept(rows: RowLifetimes) -> int:
+    """Return the largest number of rows of a tensor that are in memory at the same time."""
+    changes = sorted([(step, 1) for step in rows.written] + [(step + 1, -1) for step in rows.read])
+    return max(accumulate(change for _, change in changes), default=0)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from arenite.converters.graph.model import Subgraph
 from arenite.converters.planner.lifetimes import ArenaRequirements, lifetimes, value_lifetimes
 from arenite.converters.planner.requirements import OpRequirements
@@ -13,8 +15,8 @@ from arenite.converters.planner.row_requirements import state_layout
 from arenite.converters.planner.streaming.placement import PlacedBlock, block
 from arenite.converters.planner.streaming.schedule import (
     Schedule,
-    fewest_slots,
     height,
+    overwritten_rows,
     row_bytes,
     row_needs,
 )
@@ -26,6 +28,21 @@ class ValueBlock:
     the previous value, at the same address."""
 
     values: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """The key of a block that holds rows of tensors that are never completely in memory, as (tensor, row). Each
+    row overwrites the previous row, at the same address."""
+
+    rows: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class RowsBlock:
+    """The key of the rows of a tensor that is never completely in memory, before each becomes a block."""
+
+    tensor: int
 
 
 @dataclass(frozen=True)
@@ -81,9 +98,10 @@ class OrderedGraph:
 
 class Timeline:
     """The times at which the blocks of a sequence of items live, in ticks. An operator on complete tensors takes one
-    tick, a segment one tick per step of its schedule."""
+    tick, a segment one tick per step of its schedule. If ``in_place``, output rows overwrite input rows where the
+    operator allows it."""
 
-    def __init__(self, ordered: OrderedGraph, items: Sequence[PlanItem]) -> None:
+    def __init__(self, ordered: OrderedGraph, items: Sequence[PlanItem], in_place: bool = True) -> None:
         self.ordered, self.items = ordered, items
         self.graph, self.requirements, self.order = ordered.graph, ordered.requirements, ordered.order
         self.tick: dict[int, int] = {}  # position -> the first tick of its item
@@ -99,19 +117,41 @@ class Timeline:
                     self.item_of[self.order[p]] = item
             at += length
         self.ticks = at
+        self.overwritten: dict[tuple[int, int], tuple[int, int]] = {}  # see ``overwritten_rows``
+        for item in items if in_place else ():
+            if (schedule := item.schedule) is not None:
+                inside = {t for t in schedule.rows if self.is_inside(t, schedule)}
+                self.overwritten |= overwritten_rows(self.graph, ordered.needs, schedule, inside)
 
-    def slots(self, t: int, schedule: Schedule) -> int:
-        """Return the number of row slots of tensor ``t`` in a segment: the fewest that are enough if the tensor lives
-        only inside this segment, otherwise one slot per row."""
+    def is_inside(self, t: int, schedule: Schedule) -> bool:
+        """Return whether tensor ``t`` lives only inside a segment, so that it is never completely in memory."""
         value = self.requirements.values[self.requirements.value_of[t]]
         written_here = value.writer in schedule.stages or t == self.ordered.streamed_input
-        inside = written_here and not value.stays and value.readers <= set(schedule.stages)
-        rows = height(self.graph.tensors[t])
-        return min(fewest_slots(schedule.rows[t]), rows) if inside else rows
+        return written_here and not value.stays and value.readers <= set(schedule.stages)
 
     def blocks(self) -> list[PlacedBlock]:
         """Return the blocks of the items. If the items are only a part of the order, return only the blocks of their
         segments."""
+        placed_blocks = []
+        pieces: dict[tuple[int, int], np.ndarray] = {}
+        for b in self.joined_blocks():
+            if isinstance(b.key, RowsBlock):
+                pieces |= {(b.key.tensor, r): b.pieces[r : r + 1] for r in range(len(b.pieces))}
+            else:
+                placed_blocks.append(b)
+        follows = {before: after for after, before in self.overwritten.items()}
+        for row in pieces:
+            if row not in self.overwritten:
+                chain = [row]
+                while chain[-1] in follows:
+                    chain.append(follows[chain[-1]])
+                together = np.concatenate([pieces[r] for r in chain])
+                placed_blocks.append(PlacedBlock(RowBlock(tuple(chain)), together, is_row=True))
+        return placed_blocks
+
+    def joined_blocks(self) -> list[PlacedBlock]:
+        """Return ``blocks``, but with one block for all rows of a tensor that is never completely in memory. They all
+        begin at byte 0 of this block, so it has the right number of live bytes but cannot be placed."""
         streamed: dict[int, int] = {}  # value -> its tensor that has rows
         for item in self.items:
             if item.schedule is not None:
@@ -120,9 +160,7 @@ class Timeline:
         if len(self.tick) == len(self.order):
             placed_blocks += self._all_values(streamed)
         else:
-            placed_blocks += [
-                block(ValueBlock((v,)), self._row_rectangles(v, t)) for v, t in streamed.items()
-            ]
+            placed_blocks += [self._streamed_block(v, t) for v, t in streamed.items()]
         for item in self.items:
             if item.schedule is None:
                 continue
@@ -153,6 +191,9 @@ class Timeline:
                 pieces = [(0, size, self.tick[x], self.after[y - 1]) for x, y, size in b.pieces]
                 placed_blocks.append(block(ScratchBlock(b.scratch), pieces))
                 continue
+            if len(b.values) == 1 and b.values[0] in streamed:
+                placed_blocks.append(self._streamed_block(b.values[0], streamed[b.values[0]]))
+                continue
             pieces = []
             for n, v in enumerate(b.values):
                 first, end = spans[v]
@@ -166,12 +207,24 @@ class Timeline:
             placed_blocks.append(block(ValueBlock(b.values), pieces))
         return placed_blocks
 
+    def _streamed_block(self, v: int, t: int) -> PlacedBlock:
+        """Return the block of value ``v``, whose rows are rows of tensor ``t``. See ``joined_blocks``."""
+        rectangles = self._row_rectangles(v, t)
+        item = next((i for i in self.items if i.schedule is not None and t in i.schedule.rows), None)
+        assert item is not None and item.schedule is not None
+        if not self.is_inside(t, item.schedule):
+            return block(ValueBlock((v,)), rectangles)
+        size = row_bytes(self.graph.tensors[t])
+        # In the tick in which a row overwrites another row, the bytes belong to the other row.
+        pieces = [(0, size, b + ((t, r) in self.overwritten), e) for r, (_, _, b, e) in enumerate(rectangles)]
+        return PlacedBlock(RowsBlock(t), np.array(pieces, np.int64))
+
     def _row_rectangles(self, v: int, t: int) -> list[tuple[int, int, int, int]]:
         """Return the rectangles (see ``PlacedBlock``) of value ``v``, whose rows are rows of tensor ``t``. Each row
         lives from the tick that computes it to the last tick that reads it."""
         value, tensor = self.requirements.values[v], self.graph.tensors[t]
         rows, size = height(tensor), row_bytes(tensor)
-        begin, slots = [0] * rows, rows
+        begin = [0] * rows
         end = [0] * rows
         is_whole_order = len(self.tick) == len(self.order)
         position = self.ordered.position
@@ -185,7 +238,6 @@ class Timeline:
             if t not in item.schedule.rows:
                 continue
             life, at = item.schedule.rows[t], self.tick[item.first]
-            slots = min(slots, self.slots(t, item.schedule))
             if life.written[0] >= 0:
                 begin = [at + w for w in life.written]
             end = [max(e, at + r + 1) for e, r in zip(end, life.read, strict=True)]
@@ -196,10 +248,7 @@ class Timeline:
         if value.stays or (read_outside and self._run_later(value.readers)):
             end = [self.ticks] * rows
         end = [max(e, b + 1) for b, e in zip(begin, end, strict=True)]
-        return [
-            (r % slots * size, (r % slots + 1) * size, b, e)
-            for r, (b, e) in enumerate(zip(begin, end, strict=True))
-        ]
+        return [(r * size, (r + 1) * size, b, e) for r, (b, e) in enumerate(zip(begin, end, strict=True))]
 
     def _run_later(self, readers: frozenset[int]) -> bool:
         """Return whether one of the operators ``readers`` runs after the items."""

@@ -58,7 +58,8 @@ typedef struct {
 void ar_depthwise_strip_s8_dsp(const ar_dw_strip *strip, int32_t pad_left);
 
 /* Computes one output row like ar_depthwise_3x3_s8_dsp_row, but faster and only for stride 1. `params` is an
- * ar_depthwise_3x3_dsp_params; rows[1] is never 0. */
+ * ar_depthwise_3x3_dsp_params; rows[1] is never 0. `out` may be one of the rows: all columns that a block reads are in
+ * memory of their own before its outputs are written, and later blocks read no column to the left of them. */
 void ar_depthwise_3x3_s1_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out);
 
 #endif

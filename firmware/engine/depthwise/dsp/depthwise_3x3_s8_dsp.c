@@ -17,14 +17,42 @@ typedef struct {
     ar_dw_row row; /* `out`, `channels` and `end` are set for each output row */
 } group;
 
+/* Sets what depends on the columns of the lines: they have the input columns from `first` on that `out_w` outputs need.
+ * `first` is -1 if the first column is padding. */
+static void set_columns(group *g, int32_t first, int32_t out_w)
+{
+    const ar_depthwise_3x3_dsp_params *p = g->p;
+    const int32_t outputs = AR_DW_PIXELS / p->stride;
+    const int32_t full = out_w / outputs;
+    g->full = g->lines + full * AR_DW_BLOCK_WORDS;
+    g->row.part = out_w - full * outputs;
+    g->row.part_offset = (g->row.part - 1) * p->channels;
+
+    /* `reach` is the number of columns that the outputs need, including left padding. `pixels` of them are in the
+     * row or left of it. */
+    const int32_t reach = (out_w - 1) * p->stride + 3;
+    const int32_t pixels = p->in_w - first < reach ? p->in_w - first : reach;
+    g->line.second = first < 0 ? 0 : p->channels;
+    g->line.blocks = pixels / AR_DW_PIXELS;
+    g->line.rest = pixels - g->line.blocks * AR_DW_PIXELS;
+
+    /* There is at most one pixel of padding after the row. If it begins a pair, ar_depthwise_line_s8_dsp does
+     * not write that pair, so it is written here. */
+    if (pixels < reach) {
+        const uint32_t zero_points = (uint16_t)p->zero_point * 0x00010001u;
+        const int32_t last = full - (g->row.part == 0);
+        int32_t *at = g->lines + last * AR_DW_BLOCK_WORDS + (pixels - last * AR_DW_PIXELS) / 2;
+        for (int32_t i = 0; i < 3 * AR_DW_GROUP; i++) {
+            __builtin_memcpy(at + 4 * i, &zero_points, 4);
+        }
+    }
+}
+
 /* Sets the constants that all rows of all groups share. */
 static void set_constants(group *g, const ar_depthwise_3x3_dsp_params *p)
 {
-    const int32_t outputs = AR_DW_PIXELS / p->stride;
-    const int32_t full = p->out_w / outputs;
     int8_t *padding = (int8_t *)p->scratch + AR_DW_TABLE_BYTES - 4;
     const uint32_t bytes = (uint8_t)p->zero_point * 0x01010101u;
-    const uint32_t zero_points = (uint16_t)p->zero_point * 0x00010001u;
 
     g->p = p;
     g->table = p->scratch;
@@ -32,33 +60,12 @@ static void set_constants(group *g, const ar_depthwise_3x3_dsp_params *p)
     g->lines = (int32_t *)((int8_t *)p->scratch + AR_DW_TABLE_BYTES);
     __builtin_memcpy(padding, &bytes, 4);
 
-    g->block = outputs * p->channels;
+    g->block = AR_DW_PIXELS / p->stride * p->channels;
     g->row.rounding = p->rounding;
     g->row.pixel = p->channels;
     g->row.third = 3 * p->channels - 1;
-    g->full = g->lines + full * AR_DW_BLOCK_WORDS;
-    g->row.part = p->out_w - full * outputs;
-    g->row.part_offset = (g->row.part - 1) * p->channels;
-
-    /* `reach` is the number of columns that the outputs need, including left padding. `pixels` of them are in the
-     * row or left of it. */
-    const int32_t reach = (p->out_w - 1) * p->stride + 3;
-    const int32_t pixels = p->in_w + p->pad_left < reach ? p->in_w + p->pad_left : reach;
     g->line.pixel = p->channels;
-    g->line.second = p->pad_left ? 0 : p->channels;
-    g->line.blocks = pixels / AR_DW_PIXELS;
-    g->line.rest = pixels - g->line.blocks * AR_DW_PIXELS;
     g->line.padding = padding;
-
-    /* There is at most one pixel of padding after the row. If it begins a pair, ar_depthwise_line_s8_dsp does
-     * not write that pair, so it is written here. */
-    if (pixels < reach) {
-        const int32_t last = full - (g->row.part == 0);
-        int32_t *at = g->lines + last * AR_DW_BLOCK_WORDS + (pixels - last * AR_DW_PIXELS) / 2;
-        for (int32_t i = 0; i < 3 * AR_DW_GROUP; i++) {
-            __builtin_memcpy(at + 4 * i, &zero_points, 4);
-        }
-    }
 }
 
 /* Selects the group of four channels that begins at c, and returns its first channel. If fewer than four channels are
@@ -118,6 +125,7 @@ void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p)
 {
     group g;
     set_constants(&g, p);
+    set_columns(&g, -p->pad_left, p->out_w);
     for (int32_t c = 0; c < p->channels; c += AR_DW_GROUP) {
         const int32_t from = select_group(&g, c);
         for (int32_t b = 0; b < p->batches; b++) {
@@ -129,13 +137,22 @@ void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p)
 
 void ar_depthwise_3x3_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out)
 {
+    const ar_depthwise_3x3_dsp_params *p = params;
+    const int32_t outputs = AR_DW_PIXELS / p->stride * AR_DW_STRIP_BLOCKS;
     group g;
-    set_constants(&g, params);
-    for (int32_t c = 0; c < g.p->channels; c += AR_DW_GROUP) {
+    set_constants(&g, p);
+    for (int32_t c = 0; c < p->channels; c += AR_DW_GROUP) {
         const int32_t from = select_group(&g, c);
-        for (int32_t k = 0; k < 3; k++) {
-            ar_depthwise_line_s8_dsp(&g.line, rows[k] ? rows[k] + from : 0, g.lines + 4 * k);
+        int32_t column = -p->pad_left; /* the first column of the strip */
+        for (int32_t x = 0; x < p->out_w; x += outputs) {
+            set_columns(&g, column, p->out_w - x < outputs ? p->out_w - x : outputs);
+            g.row.full = g.full + (g.row.lines - g.lines);
+            for (int32_t k = 0; k < 3; k++) {
+                const int8_t *first = rows[k] + from + (column < 0 ? 0 : column) * p->channels;
+                ar_depthwise_line_s8_dsp(&g.line, rows[k] ? first : 0, g.lines + 4 * k);
+            }
+            compute_row(&g, out + x * p->channels + c, 0);
+            column += AR_DW_PIXELS * AR_DW_STRIP_BLOCKS;
         }
-        compute_row(&g, out + c, 0);
     }
 }

@@ -94,8 +94,11 @@ typedef struct {
 
 void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p);
 
-/* Computes one output row. `params` is an ar_depthwise_3x3_dsp_params; rows[k] is the input row of kernel row k, or
- * 0 if that row is outside the image. */
+/* The blocks of a strip. A single row is computed strip by strip, so that its lines need little scratch. */
+#define AR_DW_STRIP_BLOCKS 2
+
+/* Computes one output row, with lines for one strip. `params` is an ar_depthwise_3x3_dsp_params; rows[k] is the input
+ * row of kernel row k, or 0 if that row is outside the image. */
 void ar_depthwise_3x3_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out);
 
 #endif

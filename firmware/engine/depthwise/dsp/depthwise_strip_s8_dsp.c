@@ -205,15 +205,23 @@ void ar_depthwise_strip_s8_dsp(const ar_dw_strip *s, int32_t pad_left)
 {
     const int32_t skipped = AR_DW_GROUP - (int32_t)(s->end - s->first);
     const int32_t outputs = s->full * AR_DW_PIXELS + s->part;
-    for (int32_t q = 0; q < outputs; q++) {
-        for (int32_t c = skipped; c < AR_DW_GROUP; c++) {
-            const ar_dw_columns *t = s->first + (c - skipped);
+    for (int32_t c = skipped; c < AR_DW_GROUP; c++) {
+        const ar_dw_columns *t = s->first + (c - skipped);
+        int32_t window[3][3] = {{0}}; /* [row][column]; an output may overwrite a column of the next window */
+        for (int32_t q = -2; q < outputs; q++) {
             int64_t sum = t->bias;
             for (int32_t k = 0; k < 3; k++) {
-                const int32_t x = q + k - pad_left;
+                window[k][0] = window[k][1];
+                window[k][1] = window[k][2];
+                window[k][2] = pixel(s, k, q + 2 - pad_left, c);
+            }
+            if (q < 0) {
+                continue;
+            }
+            for (int32_t k = 0; k < 3; k++) {
                 const int32_t last = k == 2 ? half(t->pair[1], 1) : half(t->pair[0], k);
-                sum += half(t->column[k], 0) * pixel(s, 0, x, c) + half(t->column[k], 1) * pixel(s, 1, x, c);
-                sum += last * pixel(s, 2, x, c);
+                sum += half(t->column[k], 0) * window[0][k] + half(t->column[k], 1) * window[1][k];
+                sum += last * window[2][k];
             }
             const int64_t y = (sum * t->multiplier + s->rounding * ((int64_t)1 << 32)) >> (32 + 8);
             s->out[q * s->pixel + c - skipped] = (int8_t)(y < -128 ? -128 : y > 127 ? 127 : y);

@@ -17,13 +17,18 @@ from arenite.firmware.generator.target import DSP, Target
 
 #: From depthwise_3x3_s8_dsp.h: bytes of the constants, bytes of a block of lines, and input pixels of a block.
 _TABLE, _BLOCK, _PIXELS = 4 * 96 + 4, 4 * 48, 6
+#: The blocks of a strip, of which a single row has several: AR_DW_STRIP_BLOCKS.
+STRIP_BLOCKS = 2
+#: From depthwise_3x3_row_s8_dsp.h: bytes of the constants and of the only block of the kernel for single rows at stride
+#: 1.
+_ROW_SCRATCH = 4 * 28 + 4 * 48
 #: Channels that are read and computed together.
 _GROUP = 4
 #: The shift of the kernels' requantization, and the axis of the channels in the weights.
 _SHIFT, _AXIS = 8, 3
 
-#: Approximate instructions for four channels: to build new tables, and to widen a pixel again.
-_NEW_TABLE, _NEW_PIXEL = 140, 9
+#: Approximate instructions for four channels: to build new tables, to widen a pixel again, and to begin a strip.
+_NEW_TABLE, _NEW_PIXEL, _NEW_STRIP = 140, 9, 370
 #: Sources of the kernel for single rows at stride 1.
 _ROW_S1 = (
     "depthwise_3x3_row_s8_dsp.c",
@@ -60,13 +65,13 @@ class Depthwise3x3Dsp(Variant):
         return _prepare(graph, op) is not None
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        outputs = _PIXELS // op.options["stride_w"]
         # The constants, the blocks of the lines, and one more block.
-        return int(_TABLE + (-(-graph.tensors[op.outputs[0]].shape[2] // outputs) + 1) * _BLOCK)
+        return _TABLE + (_blocks(graph, op) + 1) * _BLOCK
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         """Return the requirements. The kernel for one row builds its tables again for each row, and widens input rows
-        that were already widened for the previous row."""
+        that were already widened for the previous row. At stride 1 the output row may overwrite any of them, because
+        the kernel widens the columns of a block before it writes the block's outputs."""
         row_needs = super().rows(graph, op, target)
         if row_needs is None:
             return None
@@ -76,11 +81,16 @@ class Depthwise3x3Dsp(Variant):
         rows = graph.tensors[op.outputs[0]].shape[1]
         extra = row_needs.extra + rows * -(-channels // _GROUP) * (_NEW_TABLE + repeated)
         if op.options["stride_h"] != 1:
-            return replace(row_needs, extra=extra)
+            blocks = _blocks(graph, op)
+            strips = -(-blocks // STRIP_BLOCKS)
+            extra += rows * -(-channels // _GROUP) * (strips - 1) * _NEW_STRIP
+            return replace(row_needs, extra=extra, scratch=_TABLE + (min(blocks, STRIP_BLOCKS) + 1) * _BLOCK)
         kernel = "depthwise_3x3_s1_s8_dsp.c"  # the parameters hold its address
         return replace(
             row_needs,
             extra=extra,
+            scratch=_ROW_SCRATCH,
+            in_place=(0,),
             function="ar_depthwise_3x3_s1_s8_dsp_row",
             sources=(*_ROW_S1, kernel),
             headers=("depthwise_3x3_row_s8_dsp.h",),
@@ -123,6 +133,12 @@ class Depthwise3x3Dsp(Variant):
                 "zero_point": folded.input_zero_point,
             },
         )
+
+
+def _blocks(graph: Subgraph, op: Op) -> int:
+    """Return the number of blocks of a line."""
+    outputs = _PIXELS // int(op.options["stride_w"])
+    return -(-graph.tensors[op.outputs[0]].shape[2] // outputs)
 
 
 def _prepare(graph: Subgraph, op: Op) -> tuple[FoldedLayer, FixedShift] | None:

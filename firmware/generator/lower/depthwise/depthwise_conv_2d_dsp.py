@@ -38,6 +38,13 @@ class DepthwiseDsp(Variant):
         g = geometry(graph, op)
         return _ADDRESS * (g.k_h * g.k_w + g.k_h) + g.in_c
 
+    def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
+        """Return (0, 0) without padding at the top and on the left: output pixel n then overwrites input pixel n, and
+        windows of later output pixels begin after input pixel n. The kernel reads all taps of a channel before it
+        writes the channel's output."""
+        g = geometry(graph, op)
+        return ((0, 0),) if g.batches == 1 and g.pad_top == g.pad_left == 0 else ()
+
     def lower(self, ctx: LowerContext) -> KernelCall:
         folded = require_accepted(fold_convolution(ctx.graph, ctx.op, _AXIS))
         g = geometry(ctx.graph, ctx.op)

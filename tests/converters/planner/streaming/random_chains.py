@@ -49,21 +49,26 @@ class ImageBuilder:
         dilation: int = 1,
         pad_same: bool = True,
         scratch: int = 0,
+        in_place: bool = False,
     ) -> int:
         """Add a convolution of ``t`` whose output rows have ``width`` bytes, and return its output. ``taps`` is the
-        height of the kernel."""
+        height of the kernel. With ``in_place``, an output row may overwrite an input row."""
         rows, reach = self.height(t), (taps - 1) * dilation + 1
         out = -(-rows // stride) if pad_same else (rows - reach) // stride + 1
         top = max((out - 1) * stride + reach - rows, 0) // 2 if pad_same else 0
         needs = RowRequirements(
-            "row", (RowInput(0, taps, stride, dilation, top),), scratch=scratch, extra=out
+            "row",
+            (RowInput(0, taps, stride, dilation, top),),
+            scratch=scratch,
+            extra=out,
+            in_place=(0,) if in_place else (),
         )
         return self.op((t,), self.tensor(1, out, width, 1), OpRequirements(scratch=2 * scratch, rows=needs))
 
     def add(self, a: int, b: int) -> int:
         """Add an ADD of two images of the same shape, and return its output."""
         shape = self.tensors[a].shape
-        needs = RowRequirements("row", (RowInput(0), RowInput(1)))
+        needs = RowRequirements("row", (RowInput(0), RowInput(1)), in_place=(0, 1))
         pairs = ((0, 0), (1, 0))
         return self.op((a, b), self.tensor(*shape), OpRequirements(in_place=pairs, rows=needs), "ADD")
 
@@ -113,6 +118,7 @@ def chains(draw: st.DrawFn, max_ops: int = 9) -> Case:
                 dilation=dilation,
                 pad_same=draw(st.booleans()) or not fits,
                 scratch=draw(st.sampled_from([0, 0, 24])),
+                in_place=draw(st.booleans()),
             )
         tensors.append(at)
     outputs = []

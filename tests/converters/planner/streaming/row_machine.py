@@ -109,8 +109,8 @@ class Machine:
         self.write(segment.state_offset, digest("state", [], segment.state_bytes))
 
         def place(t: int, r: int) -> int:
-            """Return the offset of the slot for row ``r`` of tensor ``t``. Rows use the slots in turn."""
-            return self.plan.offsets[t] + r % segment.slots[t] * self.shape(t)[1]
+            """Return the offset of row ``r`` of tensor ``t``."""
+            return segment.rows[t][r] if t in segment.rows else self.plan.offsets[t] + r * self.shape(t)[1]
 
         for entry in segment.schedule:
             if entry >= len(segment.stages):
@@ -124,25 +124,32 @@ class Machine:
             out, y = op.outputs[0], computed[entry]
             computed[entry] += 1
             last = not rows.accumulates or computed[entry] == self.shape(op.inputs[0])[0]
+            row = 0 if rows.accumulates else y
+            # Only input rows at the address of the output row, which it may overwrite, are read before it is written.
+            at = place(out, row)
+            early = {
+                t: bytes(self.arena[at : at + self.shape(t)[1]])
+                for t in (op.inputs[p] for p in rows.in_place)
+            }
             if k in self.plan.scratch_offsets:
                 self.write(self.plan.scratch_offsets[k], digest("scribble", [], rows.scratch))
             if last:
-                self.write(
-                    place(out, 0 if rows.accumulates else y), digest("scribble", [], self.shape(out)[1])
-                )
+                self.write(place(out, row), digest("scribble", [], self.shape(out)[1]))
             parts = []
             for i in rows.inputs:
                 t = op.inputs[i.position]
                 for tap in range(i.taps):
                     r = y * i.stride - i.pad_top + tap * i.dilation
-                    inside = 0 <= r < self.shape(t)[0]
-                    at = place(t, r)
-                    parts.append(bytes(self.arena[at : at + self.shape(t)[1]]) if inside else b"")
+                    if 0 <= r < self.shape(t)[0]:
+                        at, size = place(t, r), self.shape(t)[1]
+                        overwritten = i.position in rows.in_place and at == place(out, row) and last
+                        parts.append(early[t] if overwritten else bytes(self.arena[at : at + size]))
+                    else:
+                        parts.append(b"")
             if rows.accumulates:
                 parts = sums.setdefault(k, []) + parts
                 sums[k] = parts
             if last:
-                row = 0 if rows.accumulates else y
                 self.write(place(out, row), digest(f"op {k} row {row}", parts, self.shape(out)[1]))
         state = bytes(self.arena[segment.state_offset : segment.state_offset + segment.state_bytes])
         assert state == digest("state", [], segment.state_bytes), "the state was overwritten"

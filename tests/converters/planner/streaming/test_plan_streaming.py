@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from arenite.converters.planner import Plan, check, find_violations, plan
 from arenite.converters.planner.plan import Segment
+from arenite.converters.planner.row_requirements import row_unit
 from arenite.converters.planner.streaming.plan_streaming import plan_streaming
+from arenite.converters.planner.streaming.schedule import RowLifetimes, make_schedule, rows_kept
 from arenite.errors import PlanError
 from tests.converters.planner.random_graphs import Case
 from tests.converters.planner.streaming.random_chains import ImageBuilder, chains
@@ -58,7 +60,7 @@ def mutants(draw: st.DrawFn) -> tuple[Case, Plan]:
     assert mutant is not None
     index = draw(st.integers(0, len(mutant.segments) - 1))
     segment = mutant.segments[index]
-    kind = draw(st.sampled_from(["offset", "offset", "scratch", "slots", "swap", "drop", "state", "arena"]))
+    kind = draw(st.sampled_from(["offset", "row", "row", "scratch", "swap", "drop", "state", "arena"]))
     if kind == "offset":
         t = draw(st.sampled_from(sorted(mutant.offsets)))
         step = draw(st.sampled_from([1, -1, 5, -5, 16, -16, 48, -48]))
@@ -69,10 +71,11 @@ def mutants(draw: st.DrawFn) -> tuple[Case, Plan]:
         mutant = replace(
             mutant, scratch_offsets={**mutant.scratch_offsets, k: mutant.scratch_offsets[k] + step}
         )
-    elif kind == "slots":
-        t = draw(st.sampled_from(sorted(segment.slots)))
-        slots = max(segment.slots[t] + draw(st.sampled_from([1, -1])), 1)
-        mutant = _with_segment(mutant, index, replace(segment, slots={**segment.slots, t: slots}))
+    elif kind == "row" and segment.rows:
+        t = draw(st.sampled_from(sorted(segment.rows)))
+        r = draw(st.integers(0, len(segment.rows[t]) - 1))
+        step = draw(st.sampled_from([4, -4, 16, -16, 48, -48]))
+        mutant = move_row(mutant, index, t, r, segment.rows[t][r] + step)
     elif kind == "swap" and len(segment.schedule) > 1:
         order = list(segment.schedule)
         p = draw(st.integers(0, len(order) - 2))
@@ -107,6 +110,14 @@ def test_a_plan_without_violations_computes_the_right_bytes(mutant: tuple[Case, 
         assert Machine(case, changed).run() == reference(case)
 
 
+def move_row(original: Plan, index: int, t: int, r: int, offset: int) -> Plan:
+    """Return the plan in which row ``r`` of tensor ``t`` of the segment at ``index`` has another offset."""
+    segment = original.segments[index]
+    offsets = (*segment.rows[t][:r], offset, *segment.rows[t][r + 1 :])
+    changed = _with_segment(original, index, replace(segment, rows={**segment.rows, t: offsets}))
+    return replace(changed, offsets={**changed.offsets, t: min(offsets)})
+
+
 def example() -> Case:
     """Return three convolutions, a residual addition, a mean, a view and a dense layer."""
     b = ImageBuilder()
@@ -122,13 +133,89 @@ def test_a_residual_block_needs_a_few_rows() -> None:
     assert in_memory is not None and len(in_memory.segments) == 1
     (segment,) = in_memory.segments
     assert segment.stages == (0, 1, 2, 3, 4)
-    # The input is complete. A 3 x 3 convolution needs three rows of its input, the ADD and the MEAN need one.
-    assert [segment.slots[t] for t in range(6)] == [20, 3, 3, 1, 1, 1]
+    # The input and the output are complete. The last convolution needs three rows of its input, and meanwhile the
+    # ADD's other input has two rows that are still needed.
+    assert set(segment.rows) == {1, 2, 3, 4}
+    assert [rows_kept(lifetimes(case, segment)[t]) for t in (1, 2, 3, 4)] == [3, 3, 1, 1]
     assert in_memory.arena_bytes < plan(case.graph, case.needs).arena_bytes / 1.5
     by_rows = streamed(case, streamed_input=True)
     assert by_rows is not None
-    assert by_rows.segments[0].slots[0] == 3 and by_rows.segments[0].streamed_input == 0
+    (arriving,) = by_rows.segments
+    assert rows_kept(lifetimes(case, arriving)[0]) == 3 and arriving.streamed_input == 0
     assert by_rows.arena_bytes < in_memory.arena_bytes - 8 * 8
+
+
+def lifetimes(case: Case, segment: Segment) -> Mapping[int, RowLifetimes]:
+    """Return the lifetimes of the rows of a segment's tensors."""
+    schedule = make_schedule(case.graph, case.needs, segment.stages, segment.streamed_input)
+    assert schedule is not None
+    return schedule.rows
+
+
+def test_rows_of_several_tensors_share_memory() -> None:
+    """Of the tensors that convolutions of three rows read, only one has three rows at any time: while a row of another
+    tensor is computed, the oldest row of the first is no longer needed."""
+    b = ImageBuilder()
+    at = b.input(40, 96)
+    for _ in range(4):
+        at = b.window(at, 96)
+    case = b.case(b.dense(b.view(b.mean(at)), 10))
+    streaming_plan = streamed(case, streamed_input=True, alignment=4)
+    assert streaming_plan is not None
+    (segment,) = streaming_plan.segments
+    kept = [rows_kept(rows) for t, rows in lifetimes(case, segment).items() if t in segment.rows]
+    assert sorted(kept) == [1, 3, 3, 3, 3]
+    # Two rows of each of the four tensors, the newest row of one, and the row that is computed.
+    assert streaming_plan.arena_bytes == (4 * 2 + 2) * 96 + segment.state_bytes
+    at_once = set.intersection(*(set(segment.rows[t]) for t in sorted(segment.rows)[:2]))
+    assert at_once, "rows of different tensors are at the same address"
+
+
+def test_an_output_row_overwrites_an_input_row() -> None:
+    """Each output row is at the address of the oldest row of its window, which no later step reads."""
+
+    def chain(in_place: bool) -> Case:
+        b = ImageBuilder()
+        at = b.input(30, 64)
+        for _ in range(3):
+            at = b.window(b.window(at, 64, in_place=in_place), 64, taps=1, in_place=in_place)
+        return b.case(b.mean(at))
+
+    arenas = []
+    for in_place in (False, True):
+        streaming_plan = streamed(chain(in_place), streamed_input=True, alignment=4)
+        assert streaming_plan is not None and violations(chain(in_place), streaming_plan) == []
+        arenas.append(streaming_plan.arena_bytes)
+    rows = streaming_plan.segments[0].rows
+    assert rows[1][5] == rows[0][4] and rows[2][5] == rows[1][5]
+    # Without it, the row that is computed needs memory of its own.
+    assert arenas[1] == arenas[0] - 64
+
+
+def test_a_row_that_is_needed_later_is_not_overwritten() -> None:
+    """The ADD reads the first convolution's rows too, so the second convolution cannot overwrite them."""
+    b = ImageBuilder()
+    first = b.window(b.input(12, 16), 16)
+    case = b.case(b.mean(b.add(b.window(first, 16, taps=1, in_place=True), first)))
+    streaming_plan = streamed(case, streamed_input=True)
+    assert streaming_plan is not None and violations(case, streaming_plan) == []
+    (segment,) = streaming_plan.segments
+    assert all(a != b for a, b in zip(segment.rows[first], segment.rows[first + 1], strict=True))
+    shared = move_row(streaming_plan, 0, first + 1, 5, segment.rows[first][5])
+    assert any("but byte" in sentence for sentence in violations(case, shared))
+
+
+def test_a_row_has_an_address_of_16_bits() -> None:
+    """Rows of an arena above 256 KB have a larger alignment."""
+    b = ImageBuilder()
+    wide = 100_004
+    x = b.input(9, wide)
+    case = b.case(b.mean(b.window(b.window(x, wide), wide)))
+    streaming_plan = streamed(case, streamed_input=True)
+    assert streaming_plan is not None and violations(case, streaming_plan) == []
+    (segment,) = streaming_plan.segments
+    offsets = [offset for rows in segment.rows.values() for offset in rows]
+    assert max(offsets) >= 4 * 65536 and max(offsets) // row_unit(offsets) < 65536
 
 
 def test_the_output_overwrites_input_rows_that_are_no_longer_needed() -> None:
@@ -191,30 +278,33 @@ def change_first_segment(change: Callable[[Segment], Segment]) -> PlanChange:
 WRONG: dict[str, tuple[PlanChange, str]] = {
     "arena": (lambda p: replace(p, arena_bytes=p.arena_bytes - 16), "lower bound|outside the arena"),
     "no offset": (
-        lambda p: replace(p, offsets={t: o for t, o in p.offsets.items() if t != 1}),
-        "tensor 1 has no address",
+        lambda p: replace(p, offsets={t: o for t, o in p.offsets.items() if t != 0}),
+        "tensor 0 has no address",
     ),
-    "unaligned": (lambda p: replace(p, offsets={**p.offsets, 3: p.offsets[3] + 1}), "not aligned"),
+    "unaligned": (lambda p: replace(p, offsets={**p.offsets, 0: p.offsets[0] + 1}), "not aligned to 16"),
     "stages apart": (change_first_segment(lambda s: replace(s, stages=(0, 2, 1, 3, 4))), "are not adjacent"),
     "no rows": (change_first_segment(lambda s: replace(s, stages=(*s.stages, 5))), "cannot run by rows"),
     "twice": (lambda p: replace(p, segments=p.segments * 2), "not separate operators"),
     "sources": (change_first_segment(lambda s: replace(s, sources=(0, 1))), "names wrong sources"),
-    "slots of others": (
-        change_first_segment(lambda s: replace(s, slots={**s.slots, 6: 1})),
-        "does not give slots to exactly the tensors",
+    "rows of others": (
+        change_first_segment(lambda s: replace(s, rows={**s.rows, 6: (0,)})),
+        "Tensor 6 must be completely in memory",
     ),
-    "too many slots": (
-        change_first_segment(lambda s: replace(s, slots={**s.slots, 1: 30})),
-        "30 slots for 20 rows",
+    "too many rows": (
+        change_first_segment(lambda s: replace(s, rows={**s.rows, 1: (*s.rows[1], 0)})),
+        "21 addresses for 20 rows",
     ),
-    "ring outside": (
-        change_first_segment(lambda s: replace(s, slots={**s.slots, 0: 3})),
-        "tensor 0 't0' needs a slot for every row",
+    "rows of a source": (
+        change_first_segment(lambda s: replace(s, rows={**s.rows, 0: (0,) * 20})),
+        "Tensor 0 must be completely in memory",
     ),
-    "few slots": (
-        change_first_segment(lambda s: replace(s, slots={**s.slots, 1: 2})),
-        "whose slot is already overwritten|but byte",
+    "lowest row": (
+        lambda p: replace(p, offsets={**p.offsets, 1: p.offsets[1] + 4}),
+        "not that of its lowest row",
     ),
+    "row overwritten": (lambda p: move_row(p, 0, 1, 5, p.segments[0].rows[1][4]), "but byte|overlaps what"),
+    "row unaligned": (lambda p: move_row(p, 0, 1, 5, p.segments[0].rows[1][5] + 2), "not aligned to 4"),
+    "row outside": (lambda p: move_row(p, 0, 1, 5, p.arena_bytes - 28), "row 5 of tensor 1 .* is outside"),
     "pushed": (
         change_first_segment(lambda s: replace(s, streamed_input=1)),
         "not an input that the segment reads",
@@ -229,16 +319,18 @@ WRONG: dict[str, tuple[PlanChange, str]] = {
         change_first_segment(lambda s: replace(s, schedule=(*s.schedule, 9))),
         "which is not a stage",
     ),
-    "ring on ring": (
-        lambda p: replace(p, offsets={**p.offsets, 2: p.offsets[1]}),
-        "but byte|overlaps what the same step uses",
+    "row on input": (
+        lambda p: move_row(p, 0, 2, 5, p.segments[0].rows[1][5]),
+        "overlaps what the same step uses",
     ),
     "scratch on rows": (
-        lambda p: replace(p, scratch_offsets={**p.scratch_offsets, 1: p.offsets[1]}),
+        lambda p: replace(p, scratch_offsets={**p.scratch_offsets, 1: p.segments[0].rows[1][5] // 16 * 16}),
         "scratch of operator 1 .* overlaps what the same step uses",
     ),
     "state on rows": (
-        lambda p: _with_segment(p, 0, replace(p.segments[0], state_offset=p.offsets[4])),
+        lambda p: _with_segment(
+            p, 0, replace(p.segments[0], state_offset=p.segments[0].rows[1][8] // 16 * 16)
+        ),
         "but byte",
     ),
 }

@@ -7,7 +7,7 @@ import pytest
 
 from arenite.converters.graph.model import Model, Quantization
 from arenite.firmware.generator.lower.depthwise.depthwise_3x3_dsp import Depthwise3x3Dsp
-from arenite.firmware.generator.lower.depthwise.depthwise_conv_2d_dsp import pack_taps
+from arenite.firmware.generator.lower.depthwise.depthwise_conv_2d_dsp import DepthwiseDsp, pack_taps
 from arenite.firmware.generator.requant.fixed_shift import fix_shift
 from arenite.firmware.generator.requant.folded_layer import fold_convolution
 from arenite.firmware.generator.target import DSP, Target
@@ -79,8 +79,19 @@ def one_channel() -> list[Model]:
     ]
 
 
+def overwriting() -> list[Model]:
+    """Return layers whose output pixels may overwrite input pixels."""
+    return [
+        *(depthwise(9, 1, channels, (4, 1), padding=VALID) for channels in (4, 7, 128)),
+        depthwise(9, 10, 9, (5, 3), padding=VALID, stride=2),
+        depthwise(8, 8, 8, (2, 2), padding=VALID),
+        depthwise(7, 7, 6, (3, 3), padding=VALID, dilation=2),
+        depthwise(4, 4, 8, (2, 2), padding=SAME, activation=RELU6, out_quant=Quantization((0.02,), (-20,))),
+    ]
+
+
 def all_models() -> list[Model]:
-    return [*windows_3x3(), *other_windows(), *one_channel()]
+    return [*windows_3x3(), *other_windows(), *one_channel(), *overwriting()]
 
 
 def test_each_layer_runs_with_its_kernel() -> None:
@@ -109,6 +120,22 @@ def test_an_output_row_can_overwrite_its_input_row() -> None:
         (depthwise(6, 6, 4, padding=VALID), ()),
     ):
         assert variant.in_place(model.main, model.main.ops[0], SPEED) == expected
+
+
+def test_an_output_pixel_can_overwrite_an_input_pixel_that_no_later_window_reads() -> None:
+    variant = DepthwiseDsp()
+    for model, expected in (
+        (depthwise(9, 1, 8, (4, 1), padding=VALID), ((0, 0),)),
+        (depthwise(9, 10, 8, (5, 3), padding=VALID, stride=2), ((0, 0),)),
+        (depthwise(9, 1, 8, (4, 1), padding=SAME), ()),
+        (depthwise(9, 9, 8, (5, 5), padding=SAME), ()),
+        (depthwise(5, 6, 4, (2, 2), batch=2, padding=VALID), ()),
+    ):
+        assert variant.in_place(model.main, model.main.ops[0], SPEED) == expected
+    for model in overwriting():
+        generated = lower(model, target=SPEED)
+        graph = generated.model.main
+        assert generated.plan.offsets[graph.inputs[0]] == generated.plan.offsets[graph.outputs[0]]
 
 
 def test_the_fixed_shift_changes_no_output() -> None:
