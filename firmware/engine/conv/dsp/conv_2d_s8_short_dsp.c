@@ -1,4 +1,4 @@
-/* CONV_2D, int8, with filters of at most 40 values: computes a row of outputs in blocks of 3 pixels. Blocks whose inputs
+/* CONV_2D, int8, with filters of at most 64 values: computes a row of outputs in blocks of 3 pixels. Blocks whose inputs
  * are inside the image are computed in one call; others read a copy of their inputs with padding. */
 #include "conv_2d_s8_short_dsp.h"
 

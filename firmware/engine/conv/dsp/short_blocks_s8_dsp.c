@@ -31,7 +31,7 @@
 
 /* The stack has a copy of the ar_short_blocks_s8: sp +0: out, +4: rounding, +8: pixel, +12: x, +16: filters, +20: end,
  * +24: step, +28: rows, +32: offset, +36: groups, +40: count, +44: rest, +48: blocks. +52 is the address at which the
- * code for a pair is entered after the first word: it has 19 words of 32 bytes of code. */
+ * code for a pair is entered after the first word: it has 31 words of 32 bytes of code. */
 /* clang-format off */
 __attribute__((naked)) void ar_short_blocks_s8_dsp(const ar_short_blocks_s8 *b __attribute__((unused)))
 {
@@ -41,7 +41,7 @@ __attribute__((naked)) void ar_short_blocks_s8_dsp(const ar_short_blocks_s8 *b _
             "ldm r0, {r1-r12, lr}\n"
             "ldr r0, [r0, #52]\n"
             "stm sp, {r1-r12, lr}\n"
-            "rsb r0, r0, #20\n" /* AR_SHORT_WORDS */
+            "rsb r0, r0, #32\n" /* AR_SHORT_WORDS */
             "adr.w r1, 5f\n"
             "add r0, r1, r0, lsl #5\n"
             "add r0, r0, #1\n"
@@ -80,7 +80,9 @@ __attribute__((naked)) void ar_short_blocks_s8_dsp(const ar_short_blocks_s8 *b _
             ".balign 4\n"
             "5:\n"
             WORD WORD WORD WORD WORD WORD WORD WORD WORD WORD
-            WORD WORD WORD WORD WORD WORD WORD WORD WORD
+            WORD WORD WORD WORD WORD WORD WORD WORD WORD WORD
+            WORD WORD WORD WORD WORD WORD WORD WORD WORD WORD
+            WORD
             "ldrd r3, r4, [r12], #8\n"
             "ldm sp, {r0, r1, r2, r11}\n"
             SCALE("r5", "r3") SCALE("r6", "r3") SCALE("r7", "r3")

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define AR_SHORT_SHIFT 12
-#define AR_SHORT_WORDS 20 /* the largest number of words of a window: two inputs each */
+#define AR_SHORT_WORDS 32 /* the largest number of words of a window: two inputs each */
 
 /* The parameters, in the order in which the assembly loads them. */
 typedef struct {

@@ -1,12 +1,44 @@
-/* DEPTHWISE_CONV_2D, int8, 3x3: prepares lines (widened input rows) and tables of weights, and computes the output
+/* DEPTHWISE_CONV_2D, int8, 3x3: prepares lines (widened input rows or columns) and tables of weights, and computes the output
  * rows. The header describes both layouts. */
 #include "depthwise_3x3_s8_dsp.h"
 
 #define CHANNEL_WORDS (AR_DW_BLOCK_WORDS / AR_DW_GROUP)
 
+/* The image as the kernel sees it: its lines are the rows of the image, or its columns. */
+typedef struct {
+    int32_t in_h, in_w, out_h, out_w; /* lines, and pixels of a line */
+    int32_t pad_top, pad_left;
+    int32_t in_pixel, in_row, out_pixel, out_row; /* bytes from one pixel or line to the next */
+} view;
+
+static view rows_of(const ar_depthwise_3x3_dsp_params *p)
+{
+    const int32_t channels = p->channels;
+    const view v = {p->in_h,     p->in_w,  p->out_h,           p->out_w, p->pad_top,
+                    p->pad_left, channels, p->in_w * channels, channels, p->out_w * channels};
+    return v;
+}
+
+static view columns_of(const ar_depthwise_3x3_dsp_params *p)
+{
+    const int32_t channels = p->channels;
+    const view v = {p->in_w,
+                    p->in_h,
+                    p->out_w,
+                    p->out_h,
+                    p->pad_left,
+                    p->pad_top,
+                    p->in_w * channels,
+                    channels,
+                    p->out_w * channels,
+                    channels};
+    return v;
+}
+
 /* The state of the group of four channels that is being computed. */
 typedef struct {
     const ar_depthwise_3x3_dsp_params *p;
+    view v;
     ar_dw_channel *table; /* [AR_DW_GROUP] */
     int32_t block;        /* bytes of the output pixels that are computed from one block of the lines */
     const int8_t *padding;
@@ -18,34 +50,35 @@ typedef struct {
 } group;
 
 /* Sets the constants that all rows of all groups share. */
-static void set_constants(group *g, const ar_depthwise_3x3_dsp_params *p)
+static void set_constants(group *g, const ar_depthwise_3x3_dsp_params *p, view v)
 {
     const int32_t outputs = AR_DW_PIXELS / p->stride;
-    const int32_t full = p->out_w / outputs;
+    const int32_t full = v.out_w / outputs;
     int8_t *padding = (int8_t *)p->scratch + AR_DW_TABLE_BYTES - 4;
     const uint32_t bytes = (uint8_t)p->zero_point * 0x01010101u;
     const uint32_t zero_points = (uint16_t)p->zero_point * 0x00010001u;
 
     g->p = p;
+    g->v = v;
     g->table = p->scratch;
     g->padding = padding;
     g->lines = (int32_t *)((int8_t *)p->scratch + AR_DW_TABLE_BYTES);
     __builtin_memcpy(padding, &bytes, 4);
 
-    g->block = outputs * p->channels;
+    g->block = outputs * v.out_pixel;
     g->row.rounding = p->rounding;
-    g->row.pixel = p->channels;
-    g->row.third = 3 * p->channels - 1;
+    g->row.pixel = v.out_pixel;
+    g->row.third = 3 * v.out_pixel - 1;
     g->full = g->lines + full * AR_DW_BLOCK_WORDS;
-    g->row.part = p->out_w - full * outputs;
-    g->row.part_offset = (g->row.part - 1) * p->channels;
+    g->row.part = v.out_w - full * outputs;
+    g->row.part_offset = (g->row.part - 1) * v.out_pixel;
 
     /* `reach` is the number of columns that the outputs need, including left padding. `pixels` of them are in the
      * row or left of it. */
-    const int32_t reach = (p->out_w - 1) * p->stride + 3;
-    const int32_t pixels = p->in_w + p->pad_left < reach ? p->in_w + p->pad_left : reach;
-    g->line.pixel = p->channels;
-    g->line.second = p->pad_left ? 0 : p->channels;
+    const int32_t reach = (v.out_w - 1) * p->stride + 3;
+    const int32_t pixels = v.in_w + v.pad_left < reach ? v.in_w + v.pad_left : reach;
+    g->line.pixel = v.in_pixel;
+    g->line.second = v.pad_left ? 0 : v.in_pixel;
     g->line.blocks = pixels / AR_DW_PIXELS;
     g->line.rest = pixels - g->line.blocks * AR_DW_PIXELS;
     g->line.padding = padding;
@@ -86,20 +119,20 @@ static inline void compute_row(group *g, int8_t *out, int32_t top)
     g->p->kernel(&g->row);
 }
 
-/* Computes a group's channels of one image, from the first row to the last. Output row y may overwrite input row y. */
+/* Computes a group's channels of one image, from the first line to the last. Output line y may overwrite input line y. */
 static void compute_image(group *g, const int8_t *row, int8_t *out)
 {
     const ar_depthwise_3x3_dsp_params *p = g->p;
     const int32_t stride = p->stride;
-    const int32_t in_h = p->in_h;
-    const int32_t in_row = p->in_w * p->channels;
-    const int32_t out_row = p->out_w * p->channels;
+    const int32_t in_h = g->v.in_h;
+    const int32_t in_row = g->v.in_row;
+    const int32_t out_row = g->v.out_row;
     int32_t *const lines = g->lines;
     int32_t *line = lines;
-    int32_t next = -p->pad_top;
+    int32_t next = -g->v.pad_top;
     int32_t end = next + 3; /* end of the rows that the output row needs */
     int32_t top = 0;
-    for (int32_t y = p->out_h; y != 0; y--) {
+    for (int32_t y = g->v.out_h; y != 0; y--) {
         for (; next < end; next++) {
             const int32_t inside = next >= 0 && next < in_h;
             ar_depthwise_line_s8_dsp(&g->line, inside ? row : 0, line);
@@ -114,10 +147,11 @@ static void compute_image(group *g, const int8_t *row, int8_t *out)
     }
 }
 
-void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p)
+/* Computes all images. */
+static void compute(const ar_depthwise_3x3_dsp_params *p, view v)
 {
     group g;
-    set_constants(&g, p);
+    set_constants(&g, p, v);
     for (int32_t c = 0; c < p->channels; c += AR_DW_GROUP) {
         const int32_t from = select_group(&g, c);
         for (int32_t b = 0; b < p->batches; b++) {
@@ -127,10 +161,14 @@ void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p)
     }
 }
 
+void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p) { compute(p, rows_of(p)); }
+
+void ar_depthwise_3x3_columns_s8_dsp(const ar_depthwise_3x3_dsp_params *p) { compute(p, columns_of(p)); }
+
 void ar_depthwise_3x3_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out)
 {
     group g;
-    set_constants(&g, params);
+    set_constants(&g, params, rows_of(params));
     for (int32_t c = 0; c < g.p->channels; c += AR_DW_GROUP) {
         const int32_t from = select_group(&g, c);
         for (int32_t k = 0; k < 3; k++) {

@@ -94,6 +94,10 @@ typedef struct {
 
 void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p);
 
+/* The same with a line for each column of the image instead of each row, which is faster if fewer blocks are incomplete.
+ * The two dimensions of the weights' taps are exchanged, and pad_top is 0 or 1. */
+void ar_depthwise_3x3_columns_s8_dsp(const ar_depthwise_3x3_dsp_params *p);
+
 /* Computes one output row. `params` is an ar_depthwise_3x3_dsp_params; rows[k] is the input row of kernel row k, or
  * 0 if that row is outside the image. */
 void ar_depthwise_3x3_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out);

@@ -19,11 +19,13 @@ from arenite.firmware.generator.target import DSP, Target
 
 #: AR_SHORT_WORDS and AR_SHORT_SHIFT in short_blocks_s8_dsp.h: the largest number of words of a window, and the shift of
 #: the requantization.
-_MAX_WORDS, _SHIFT = 20, 12
+_MAX_WORDS, _SHIFT = 32, 12
 #: A layer must save this number of instructions per inference for every byte of flash that it costs.
-_MIN_SAVED_PER_BYTE = 16
+_MIN_SAVED_PER_BYTE = 8
 #: Instructions saved per multiply-accumulate and per output (measured).
-_SAVED_PER_MAC, _SAVED_PER_OUTPUT = 0.04, 3
+_SAVED_PER_MAC, _SAVED_PER_OUTPUT = 0.04, 2.5
+#: Instructions per multiply-accumulate, and to copy a row of a window with its padding.
+_PER_MAC, _COPY = 0.8, 60
 #: Pixels of a block.
 _PIXELS = 3
 _KERNELS = ("conv_2d_s8_short_dsp.c", "short_blocks_s8_dsp.c")
@@ -77,11 +79,25 @@ class ConvolutionShortDsp(Variant):
         taps = self._taps(graph, op)
         if taps.words > _MAX_WORDS:
             return False
-        macs = out.elements * w.elements // out.shape[3]
-        saved = macs * _SAVED_PER_MAC + out.elements * _SAVED_PER_OUTPUT
-        if saved < _MIN_SAVED_PER_BYTE * (4 * taps.words * out.shape[3] - w.elements):
+        if self._saved(graph, op, taps) < _MIN_SAVED_PER_BYTE * (4 * taps.words * out.shape[3] - w.elements):
             return False
         return self._prepare(graph, op) is not None
+
+    def _saved(self, graph: Subgraph, op: Op, taps: ShortTaps) -> float:
+        """Return the approximate number of instructions that the kernel saves in an inference."""
+        w, out = graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
+        products = w.elements // out.shape[3]
+        saved = out.elements * (products * _SAVED_PER_MAC + _SAVED_PER_OUTPUT)
+        shape = shape_of(graph, op)
+        if w.shape[1:3] == (1, 1) and shape["stride_h"] == shape["stride_w"] == 1:
+            return saved
+        # A row is computed in blocks, and the blocks at the edges of an image need a copy of their inputs.
+        rows = shape["batches"] * shape["out_h"]
+        surplus = -shape["out_w"] % _PIXELS
+        needed = (shape["out_w"] - 1) * shape["stride_w"] + w.shape[2]
+        edges = (shape["pad_left"] > 0) + (surplus > 0 or needed > shape["in_w"] + shape["pad_left"])
+        saved -= rows * surplus * shape["out_c"] * products * _PER_MAC
+        return saved - rows * edges * shape["k_h"] * _COPY
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         """Return the bytes of the widened inputs of a block, of the copy of its inputs with padding, and of a block of

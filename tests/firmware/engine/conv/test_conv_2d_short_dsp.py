@@ -17,8 +17,8 @@ SPEED = Target("cortex-m4f", DSP, "speed")
 
 @pytest.fixture(autouse=True)
 def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use the kernel also for small images, for which it is normally not worth its flash."""
-    monkeypatch.setattr("arenite.firmware.generator.lower.conv.conv_2d_short_dsp._MIN_SAVED_PER_BYTE", 0)
+    """Use the kernel also for small images, for which it normally saves too little."""
+    monkeypatch.setattr("arenite.firmware.generator.lower.conv.conv_2d_short_dsp._MIN_SAVED_PER_BYTE", -1e6)
 
 
 def models() -> list[Model]:
@@ -26,11 +26,14 @@ def models() -> list[Model]:
     relu = {"activation": RELU, "out_quant": _RELU_OUT}
     return [
         conv("CONV_2D", (1, 6, 6, 8), (16, 1, 1, 8), **relu),
-        conv("CONV_2D", (2, 5, 5, 16), (8, 1, 1, 16), **relu),  # 50 pixels: two are left after blocks of three
+        conv(
+            "CONV_2D", (2, 5, 5, 16), (8, 1, 1, 16), **relu
+        ),  # 50 pixels: two are left after blocks of three
         conv("CONV_2D", (1, 2, 2, 6), (4, 1, 1, 6), **relu),  # a group of which only two bytes are read
         conv("CONV_2D", (1, 9, 9, 3), (4, 3, 3, 3), stride=2, padding=SAME, **relu),  # a rest of one byte
         conv("CONV_2D", (2, 8, 7, 3), (2, 3, 3, 3), padding=VALID, **relu),
-        conv("CONV_2D", (1, 12, 9, 1), (6, 10, 4, 1), stride=2, padding=SAME, **relu),  # 40 values
+        conv("CONV_2D", (1, 6, 6, 64), (4, 1, 1, 64), **relu),  # 64 values
+        conv("CONV_2D", (1, 12, 9, 1), (6, 10, 4, 1), stride=2, padding=SAME, **relu),
         conv("CONV_2D", (1, 7, 2, 1), (4, 5, 5, 1), padding=SAME, **relu),  # rows of two pixels
         conv("CONV_2D", (1, 9, 9, 4), (4, 2, 3, 4), padding=SAME, activation=RELU6),
         conv("DEPTHWISE_CONV_2D", (1, 9, 12, 1), (1, 3, 3, 8), stride=2, padding=SAME, **relu),
@@ -68,7 +71,7 @@ def test_short_filters_run_only_if_they_are_worth_their_flash(monkeypatch: pytes
 def test_the_kernel_rejects_unsupported_convolutions() -> None:
     variant = Conv2DShortDsp()
     for model in (
-        conv("CONV_2D", (1, 8, 8, 44), (4, 1, 1, 44)),  # more than 40 values
+        conv("CONV_2D", (1, 8, 8, 68), (4, 1, 1, 68)),  # more than 64 values
         conv("CONV_2D", (1, 8, 8, 4), (3, 1, 1, 4)),  # an odd number of output channels
         conv("CONV_2D", (1, 8, 8, 2), (4, 3, 3, 2), dilation=2),
         conv("CONV_2D", (1, 8, 8, 4), (4, 1, 1, 4), dtype="int16"),
