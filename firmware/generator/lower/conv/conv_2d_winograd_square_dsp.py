@@ -3,8 +3,6 @@ extension, in builds for speed."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
@@ -12,7 +10,7 @@ from arenite.firmware.generator.lower.conv.channel_pairs import pair_requant
 from arenite.firmware.generator.lower.conv.conv_2d_winograd_dsp import pair_filters, winograd_fields
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
 from arenite.firmware.generator.lower.core.variant import Variant, variant
-from arenite.firmware.generator.requant.affine import solve_with_shift
+from arenite.firmware.generator.requant.fixed_shift import fix_two_sided_shift
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
 from arenite.firmware.generator.target import DSP, Target
 
@@ -89,16 +87,4 @@ def _prepare(graph: Subgraph, op: Op) -> FoldedLayer | None:
     """Return the folded layer with a two-sided requantization with the kernel's shift; None if there is none that is
     proven exact."""
     folded = fold_convolution(graph, op, axis=0, two_sided=True)
-    if folded is None:
-        return None
-    requant = folded.requant
-    fixed = solve_with_shift(
-        folded.steps,
-        requant.multiplier * 2.0 ** (requant.scale - 32 - requant.shift),
-        requant.offset,
-        folded.output_zero_point,
-        requant.scale,
-        _SHIFT,
-        two_sided=True,
-    )
-    return None if fixed is None else replace(folded, requant=fixed)
+    return None if folded is None else fix_two_sided_shift(folded, _SHIFT)
