@@ -19,7 +19,7 @@ from arenite.firmware.generator.lower.core.lowering import KernelCall, arena_add
 from arenite.firmware.generator.two_core_split import PIXELS, SPATIAL, LayerSplit, align_up, split_point
 
 #: The number of rows that a kernel computes together, if it is more than one. The halves are multiples of it.
-_ROWS = {"ar_conv_2d_s8_winograd_dsp": 2}
+_ROWS = {"ar_conv_2d_s8_winograd_dsp": 2, "ar_conv_2d_s8_winograd_square_dsp": 2}
 
 
 @dataclass(frozen=True)

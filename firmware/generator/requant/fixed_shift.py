@@ -6,12 +6,12 @@ output, the kernel saves one instruction for every output.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE
-from arenite.firmware.generator.requant.affine import OutputSteps, offset_intervals
+from arenite.firmware.generator.requant.affine import OutputSteps, offset_intervals, solve_with_shift
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer
 
 _LOW, _HIGH = INTEGER_RANGE["int8"]
@@ -60,6 +60,22 @@ def fix_shift(folded: FoldedLayer, axis: int, shift: int) -> FixedShift | None:
     if left.size or np.any(np.abs(bias) > _INT32_MAX):
         return None
     return FixedShift(bias.astype(np.int32), multiplier.astype(np.int32), rounding)
+
+
+def fix_two_sided_shift(folded: FoldedLayer, shift: int) -> FoldedLayer | None:
+    """Return ``folded``, whose requantization is two-sided, with a requantization with ``shift``; None if there is none
+    that is proven exact."""
+    requant = folded.requant
+    fixed = solve_with_shift(
+        folded.steps,
+        requant.multiplier * 2.0 ** (requant.scale - 32 - requant.shift),
+        requant.offset,
+        folded.output_zero_point,
+        requant.scale,
+        shift,
+        two_sided=True,
+    )
+    return None if fixed is None else replace(folded, requant=fixed)
 
 
 def folded_steps(folded: FoldedLayer, axis: int) -> OutputSteps:

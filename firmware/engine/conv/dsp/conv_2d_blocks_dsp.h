@@ -13,49 +13,7 @@
 #include "affine_requant.h"
 #include "conv_2d_dsp_params.h"
 #include "expand_s8_dsp.h"
-
-/* Stores `bytes` copies of a byte at `to`; `pattern` is four copies of that byte. `bytes` is small, so this is a simple
- * loop. Returns the address after the last byte. */
-static int8_t *fill_bytes(int8_t *to, uint32_t pattern, int32_t bytes)
-{
-    for (; bytes >= 4; bytes -= 4, to += 4) {
-        __builtin_memcpy(to, &pattern, 4);
-    }
-    if (bytes & 2) {
-        __builtin_memcpy(to, &pattern, 2);
-        to += 2;
-    }
-    if (bytes & 1) {
-        *to++ = (int8_t)pattern;
-    }
-    return to;
-}
-
-/* Copies columns `first` to `first` + `count` - 1 of a row of in_w columns to `to`, with padding for columns outside
- * the row. `row` is 0 for a row of padding. */
-static void padded_window(const ar_conv_2d_dsp_params *p, int8_t *to, const int8_t *row, int32_t in_w,
-                          int32_t first, int32_t count)
-{
-    const int32_t in_c = p->in_c;
-    const uint32_t padding = (uint8_t)p->zero_point * 0x01010101u;
-    int32_t before = first < 0 ? -first : 0;
-    int32_t end = in_w - first; /* columns of the window before the row's end */
-    end = end < count ? end : count;
-    if (!row || end <= before) {
-        fill_bytes(to, padding, count * in_c);
-        return;
-    }
-    to = fill_bytes(to, padding, before * in_c);
-    const int8_t *from = row + (first + before) * in_c;
-    int32_t bytes = (end - before) * in_c;
-    for (; bytes >= 4; bytes -= 4, to += 4, from += 4) {
-        __builtin_memcpy(to, from, 4); /* one load and one store: the addresses need no alignment */
-    }
-    for (; bytes > 0; bytes--) {
-        *to++ = *from++;
-    }
-    fill_bytes(to, padding, (count - end) * in_c);
-}
+#include "padded_window_dsp.h"
 
 typedef int16_t __attribute__((__may_alias__)) half; /* half a word of scratch memory */
 
@@ -109,7 +67,7 @@ static void widen_window(const ar_conv_2d_dsp_params *p, const int8_t *const *ro
         const int8_t *const *from = inside ? rows : &copy;
         for (int32_t k = 0; k < p->k_h; k += count) {
             if (!inside) {
-                padded_window(p, window, rows[k], in_w, column, width);
+                padded_window(window, rows[k], in_c, p->zero_point, in_w, column, width);
             }
             if (p->run_groups) {
                 x = wide == 3 ? ar_expand3_s8_dsp(x, from, at, step, count, p->run_groups)
@@ -162,7 +120,7 @@ static void compute_row(const ar_conv_2d_dsp_params *p, const int8_t *const *row
         /* A group of a block has 4 words if all blocks have 2 pixels, otherwise 6. */
         int8_t *to = (int8_t *)((int32_t *)p->scratch + p->groups * (out_w < 3 || out_w == 4 ? 4 : 6));
         for (int32_t k = 0; k < p->k_h; k++) {
-            padded_window(p, to, rows[k], in_w, column, p->padded_w);
+            padded_window(to, rows[k], in_c, p->zero_point, in_w, column, p->padded_w);
             copies[k] = to;
             to += p->padded_w * in_c + overhang;
         }

@@ -1,4 +1,5 @@
-/* CONV_2D, int8, 3 x 3 taps at stride 1, by Winograd's algorithm F(2,3), which winograd3_s8_dsp.h explains. */
+/* CONV_2D, int8, 3 x 3 taps at stride 1, by Winograd's algorithms F(2,3), which winograd3_s8_dsp.h explains, and
+ * F(2x2, 3x3), see winograd_square3_s8_dsp.h. */
 #ifndef ARENITE_CONV_2D_S8_WINOGRAD_DSP_H
 #define ARENITE_CONV_2D_S8_WINOGRAD_DSP_H
 
@@ -20,5 +21,9 @@ typedef struct {
 } ar_conv_2d_winograd_params;
 
 void ar_conv_2d_s8_winograd_dsp(const ar_conv_2d_winograd_params *p);
+
+/* F(2x2, 3x3). in_c is a multiple of 16, out_h, out_w and out_c are even, out_w is at least 6. The scratch is 96 * in_c
+ * bytes of transformed tiles, then 4 padded rows of (out_w + 2) * in_c bytes. */
+void ar_conv_2d_s8_winograd_square_dsp(const ar_conv_2d_winograd_params *p);
 
 #endif

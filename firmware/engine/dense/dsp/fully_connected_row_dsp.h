@@ -5,6 +5,7 @@
  *     dot_work            the parameter structure of the inner product; all variants have the same fields up to `quad`
  *     DOT_WORK_MORE       values of the fields after `quad`, beginning with a comma; or empty
  *     DOT4                the function that computes the outputs of quads
+ *     QUAD_WORDS          the number of words of a quad in addition to its filters
  *     GROUP_WORDS         the number of words of a quad's filters for a group of eight inputs
  *     QUAD_REQUANT_WORDS  the number of words of a quad in the table of the requantization
  *     WIDENED(p)          code to run after the row has been widened
@@ -18,7 +19,7 @@ void FULLY_CONNECTED(const ar_fully_connected_dsp_params *p)
     WIDENED(p);
 
     const int32_t quads = p->units / 4;
-    const int32_t size = 4 + p->groups * GROUP_WORDS;
+    const int32_t size = QUAD_WORDS + p->groups * GROUP_WORDS;
     dot_work d = {p->output,   p->requant,
                   p->rounding, p->shift,
                   p->scratch,  p->filters + quads * size,

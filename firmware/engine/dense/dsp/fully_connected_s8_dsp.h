@@ -19,4 +19,8 @@ typedef struct {
 
 void ar_fully_connected_s8_dsp(const ar_fully_connected_dsp_params *p);
 
+/* The same with the constant shift AR_ROW_SHIFT. A quad of `filters` has 8 + groups * 8 words, see row_dot_s8_dsp.h;
+ * `requant` and `shift` are not used. */
+void ar_fully_connected_s8_fixed_dsp(const ar_fully_connected_dsp_params *p);
+
 #endif

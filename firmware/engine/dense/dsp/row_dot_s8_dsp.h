@@ -28,4 +28,9 @@ typedef struct {
 /* Computes the outputs of all quads from d->quad to d->end. */
 void ar_row_dot4_s8_dsp(const ar_row_dot_s8_dsp *d);
 
+/* The same with the constant shift AR_ROW_SHIFT: as in dot_s8_dsp.h, the offset of a pair's second channel is the top byte
+ * of its bias. The four multipliers of a quad follow after its weights. `requant` and `shift` are not used. */
+#define AR_ROW_SHIFT 8
+void ar_row_dot4_fixed_s8_dsp(const ar_row_dot_s8_dsp *d);
+
 #endif

@@ -1,12 +1,44 @@
-/* DEPTHWISE_CONV_2D, int8, 3x3: prepares lines (widened input rows) and tables of weights, and computes the output
+/* DEPTHWISE_CONV_2D, int8, 3x3: prepares lines (widened input rows or columns) and tables of weights, and computes the output
  * rows. The header describes both layouts. */
 #include "depthwise_3x3_s8_dsp.h"
 
 #define CHANNEL_WORDS (AR_DW_BLOCK_WORDS / AR_DW_GROUP)
 
+/* The image as the kernel sees it: its lines are the rows of the image, or its columns. */
+typedef struct {
+    int32_t in_h, in_w, out_h, out_w; /* lines, and pixels of a line */
+    int32_t pad_top, pad_left;
+    int32_t in_pixel, in_row, out_pixel, out_row; /* bytes from one pixel or line to the next */
+} view;
+
+static view rows_of(const ar_depthwise_3x3_dsp_params *p)
+{
+    const int32_t channels = p->channels;
+    const view v = {p->in_h,     p->in_w,  p->out_h,           p->out_w, p->pad_top,
+                    p->pad_left, channels, p->in_w * channels, channels, p->out_w * channels};
+    return v;
+}
+
+static view columns_of(const ar_depthwise_3x3_dsp_params *p)
+{
+    const int32_t channels = p->channels;
+    const view v = {p->in_w,
+                    p->in_h,
+                    p->out_w,
+                    p->out_h,
+                    p->pad_left,
+                    p->pad_top,
+                    p->in_w * channels,
+                    channels,
+                    p->out_w * channels,
+                    channels};
+    return v;
+}
+
 /* The state of the group of four channels that is being computed. */
 typedef struct {
     const ar_depthwise_3x3_dsp_params *p;
+    view v;
     ar_dw_channel *table; /* [AR_DW_GROUP] */
     int32_t block;        /* bytes of the output pixels that are computed from one block of the lines */
     const int8_t *padding;
@@ -17,8 +49,8 @@ typedef struct {
     ar_dw_row row; /* `out`, `channels` and `end` are set for each output row */
 } group;
 
-/* Sets what depends on the columns of the lines: they have the input columns from `first` on that `out_w` outputs need.
- * `first` is -1 if the first column is padding. */
+/* Sets what depends on the pixels of the lines: they have the input pixels from `first` on that `out_w` outputs need.
+ * `first` is -1 if the first pixel is padding. */
 static void set_columns(group *g, int32_t first, int32_t out_w)
 {
     const ar_depthwise_3x3_dsp_params *p = g->p;
@@ -26,13 +58,13 @@ static void set_columns(group *g, int32_t first, int32_t out_w)
     const int32_t full = out_w / outputs;
     g->full = g->lines + full * AR_DW_BLOCK_WORDS;
     g->row.part = out_w - full * outputs;
-    g->row.part_offset = (g->row.part - 1) * p->channels;
+    g->row.part_offset = (g->row.part - 1) * g->v.out_pixel;
 
-    /* `reach` is the number of columns that the outputs need, including left padding. `pixels` of them are in the
+    /* `reach` is the number of pixels that the outputs need, including left padding. `pixels` of them are in the
      * row or left of it. */
     const int32_t reach = (out_w - 1) * p->stride + 3;
-    const int32_t pixels = p->in_w - first < reach ? p->in_w - first : reach;
-    g->line.second = first < 0 ? 0 : p->channels;
+    const int32_t pixels = g->v.in_w - first < reach ? g->v.in_w - first : reach;
+    g->line.second = first < 0 ? 0 : g->v.in_pixel;
     g->line.blocks = pixels / AR_DW_PIXELS;
     g->line.rest = pixels - g->line.blocks * AR_DW_PIXELS;
 
@@ -49,22 +81,23 @@ static void set_columns(group *g, int32_t first, int32_t out_w)
 }
 
 /* Sets the constants that all rows of all groups share. */
-static void set_constants(group *g, const ar_depthwise_3x3_dsp_params *p)
+static void set_constants(group *g, const ar_depthwise_3x3_dsp_params *p, view v)
 {
     int8_t *padding = (int8_t *)p->scratch + AR_DW_TABLE_BYTES - 4;
     const uint32_t bytes = (uint8_t)p->zero_point * 0x01010101u;
 
     g->p = p;
+    g->v = v;
     g->table = p->scratch;
     g->padding = padding;
     g->lines = (int32_t *)((int8_t *)p->scratch + AR_DW_TABLE_BYTES);
     __builtin_memcpy(padding, &bytes, 4);
 
-    g->block = AR_DW_PIXELS / p->stride * p->channels;
+    g->block = AR_DW_PIXELS / p->stride * v.out_pixel;
     g->row.rounding = p->rounding;
-    g->row.pixel = p->channels;
-    g->row.third = 3 * p->channels - 1;
-    g->line.pixel = p->channels;
+    g->row.pixel = v.out_pixel;
+    g->row.third = 3 * v.out_pixel - 1;
+    g->line.pixel = v.in_pixel;
     g->line.padding = padding;
 }
 
@@ -93,20 +126,20 @@ static inline void compute_row(group *g, int8_t *out, int32_t top)
     g->p->kernel(&g->row);
 }
 
-/* Computes a group's channels of one image, from the first row to the last. Output row y may overwrite input row y. */
+/* Computes a group's channels of one image, from the first line to the last. Output line y may overwrite input line y. */
 static void compute_image(group *g, const int8_t *row, int8_t *out)
 {
     const ar_depthwise_3x3_dsp_params *p = g->p;
     const int32_t stride = p->stride;
-    const int32_t in_h = p->in_h;
-    const int32_t in_row = p->in_w * p->channels;
-    const int32_t out_row = p->out_w * p->channels;
+    const int32_t in_h = g->v.in_h;
+    const int32_t in_row = g->v.in_row;
+    const int32_t out_row = g->v.out_row;
     int32_t *const lines = g->lines;
     int32_t *line = lines;
-    int32_t next = -p->pad_top;
+    int32_t next = -g->v.pad_top;
     int32_t end = next + 3; /* end of the rows that the output row needs */
     int32_t top = 0;
-    for (int32_t y = p->out_h; y != 0; y--) {
+    for (int32_t y = g->v.out_h; y != 0; y--) {
         for (; next < end; next++) {
             const int32_t inside = next >= 0 && next < in_h;
             ar_depthwise_line_s8_dsp(&g->line, inside ? row : 0, line);
@@ -121,11 +154,12 @@ static void compute_image(group *g, const int8_t *row, int8_t *out)
     }
 }
 
-void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p)
+/* Computes all images. */
+static void compute(const ar_depthwise_3x3_dsp_params *p, view v)
 {
     group g;
-    set_constants(&g, p);
-    set_columns(&g, -p->pad_left, p->out_w);
+    set_constants(&g, p, v);
+    set_columns(&g, -v.pad_left, v.out_w);
     for (int32_t c = 0; c < p->channels; c += AR_DW_GROUP) {
         const int32_t from = select_group(&g, c);
         for (int32_t b = 0; b < p->batches; b++) {
@@ -135,12 +169,16 @@ void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p)
     }
 }
 
+void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p) { compute(p, rows_of(p)); }
+
+void ar_depthwise_3x3_columns_s8_dsp(const ar_depthwise_3x3_dsp_params *p) { compute(p, columns_of(p)); }
+
 void ar_depthwise_3x3_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out)
 {
     const ar_depthwise_3x3_dsp_params *p = params;
     const int32_t outputs = AR_DW_PIXELS / p->stride * AR_DW_STRIP_BLOCKS;
     group g;
-    set_constants(&g, p);
+    set_constants(&g, p, rows_of(p));
     for (int32_t c = 0; c < p->channels; c += AR_DW_GROUP) {
         const int32_t from = select_group(&g, c);
         int32_t column = -p->pad_left; /* the first column of the strip */

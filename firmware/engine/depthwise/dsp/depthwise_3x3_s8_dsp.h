@@ -94,6 +94,10 @@ typedef struct {
 
 void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p);
 
+/* The same with a line for each column of the image instead of each row, which is faster if fewer blocks are incomplete.
+ * The two dimensions of the weights' taps are exchanged, and pad_top is 0 or 1. */
+void ar_depthwise_3x3_columns_s8_dsp(const ar_depthwise_3x3_dsp_params *p);
+
 /* The blocks of a strip. A single row is computed strip by strip, so that its lines need little scratch. */
 #define AR_DW_STRIP_BLOCKS 2
 

@@ -135,12 +135,18 @@ def _int32(values: np.ndarray) -> np.ndarray:
 def pack_quads(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
     """Return the filters for ``row_dot_s8_dsp.h``, int32 [quads, 4 + len(order)]. A quad is two pairs of
     channels: the biases of both, then a word of weights of each pair in turn."""
-    biases, words = pair_biases(folded), pair_words(folded, order)
+    return quads_of(pair_biases(folded), pair_words(folded, order))
+
+
+def quads_of(biases: np.ndarray, words: np.ndarray, multipliers: np.ndarray | None = None) -> np.ndarray:
+    """Return the filters of quads from the biases and words of pairs, and the multipliers of pairs, if the kernel reads
+    them after the words. All are int32 [pairs, ...]."""
+    parts = [biases, words] if multipliers is None else [biases, words, multipliers]
     if len(words) % 2:
-        biases, words = (np.concatenate([v, np.zeros_like(v[:1])]) for v in (biases, words))
-    quads = len(words) // 2
-    mixed = words.reshape(quads, 2, -1).transpose(0, 2, 1).reshape(quads, -1)
-    return np.concatenate([biases.reshape(quads, 4), mixed], axis=1)
+        parts = [np.concatenate([v, np.zeros_like(v[:1])]) for v in parts]
+    quads = len(parts[1]) // 2
+    parts[1] = parts[1].reshape(quads, 2, -1).transpose(0, 2, 1)
+    return np.concatenate([v.reshape(quads, -1) for v in parts], axis=1)
 
 
 def quad_requant(folded: FoldedLayer) -> np.ndarray:

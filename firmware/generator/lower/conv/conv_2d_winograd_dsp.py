@@ -3,6 +3,8 @@ extension, in builds for speed."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
@@ -55,36 +57,43 @@ class Conv2DWinogradDsp(Variant):
         return 72 * in_c + 4 * (out_w + 2) * in_c
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        view = view_convolution(ctx.graph, ctx.op)
-        inp, out, (top, left) = view.input, view.output, view.padding
         folded = require_accepted(fold_convolution(ctx.graph, ctx.op, axis=0, two_sided=True))
         return KernelCall(
             "ar_conv_2d_s8_winograd_dsp",
             "conv_2d_s8_winograd_dsp.h",
             self.kernels,
             "ar_conv_2d_winograd_params",
-            {
-                "input": ctx.input_ptr(0),
-                "output": ctx.output_ptr(),
-                "filters": ctx.weights(winograd_filters(folded), "filters"),
-                "requant": ctx.table(pair_requant(folded), "requant"),
-                "scratch": ctx.scratch_ptr(),
-                "rounding": folded.requant.rounding,
-                "batches": inp.shape[0],
-                "in_h": inp.shape[1],
-                "in_w": inp.shape[2],
-                "in_c": inp.shape[3],
-                "out_h": out.shape[1],
-                "out_w": out.shape[2],
-                "out_c": out.shape[3],
-                "pad_top": top,
-                "pad_left": left,
-                "shift": folded.requant.shift,
-                "zero_point": folded.input_zero_point,
-                "act_min": folded.act_range[0],
-                "act_max": folded.act_range[1],
-            },
+            winograd_fields(ctx, folded, winograd_filters(folded), pair_requant(folded)),
         )
+
+
+def winograd_fields(
+    ctx: LowerContext, folded: FoldedLayer, filters: np.ndarray, requant: np.ndarray
+) -> dict[str, Any]:
+    """Return all fields of ``ar_conv_2d_winograd_params``."""
+    view = view_convolution(ctx.graph, ctx.op)
+    inp, out, (top, left) = view.input, view.output, view.padding
+    return {
+        "input": ctx.input_ptr(0),
+        "output": ctx.output_ptr(),
+        "filters": ctx.weights(filters, "filters"),
+        "requant": ctx.table(requant, "requant"),
+        "scratch": ctx.scratch_ptr(),
+        "rounding": folded.requant.rounding,
+        "batches": inp.shape[0],
+        "in_h": inp.shape[1],
+        "in_w": inp.shape[2],
+        "in_c": inp.shape[3],
+        "out_h": out.shape[1],
+        "out_w": out.shape[2],
+        "out_c": out.shape[3],
+        "pad_top": top,
+        "pad_left": left,
+        "shift": folded.requant.shift,
+        "zero_point": folded.input_zero_point,
+        "act_min": folded.act_range[0],
+        "act_max": folded.act_range[1],
+    }
 
 
 def winograd_filters(folded: FoldedLayer) -> np.ndarray:
@@ -92,14 +101,23 @@ def winograd_filters(folded: FoldedLayer) -> np.ndarray:
     layout of ``winograd3_s8_dsp.h``."""
     g0, g1, g2 = np.moveaxis(folded.weights, 2, 0)  # each [out_c, k_h, in_c]
     planes = np.stack([g0 + g1 + g2, g0 - g1 + g2, 2 * g0, -2 * g2], axis=1) * (_SCALE // 2)
+    return pair_filters(planes, _SCALE * folded.bias)
+
+
+def pair_filters(planes: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """Return the biases and transformed weights of every pair of channels, int32. ``planes`` is int64 [out_c, planes,
+    ..., in_c], ``bias`` int64 [out_c].
+
+    Raises ValueError: transformed weights do not fit into 16 bits.
+    """
     if np.abs(planes).max(initial=0) >= 1 << 15:
         raise ValueError(
             "Transformed filters do not fit into 16 bits, although those of int8 weights always do."
         )
-    channels, _, _, in_c = planes.shape
+    channels, in_c = len(planes), planes.shape[-1]
     order = (4 * np.arange(in_c // 4)[:, None] + np.array(_GROUP)).reshape(-1)
-    inputs = planes[..., order].reshape(channels, 4, -1) & 0xFFFF
-    words = inputs[..., 0::2] | inputs[..., 1::2] << 16  # [out_c, 4, k_h * in_c / 2]
+    inputs = planes[..., order].reshape(channels, -1) & 0xFFFF
+    words = inputs[:, 0::2] | inputs[:, 1::2] << 16
     paired = words.reshape(channels // 2, 2, -1).transpose(0, 2, 1).reshape(channels // 2, -1)
-    biases = (_SCALE * folded.bias).reshape(-1, 2) & 0xFFFFFFFF
+    biases = bias.reshape(-1, 2) & 0xFFFFFFFF
     return np.concatenate([biases, paired], axis=1).astype(np.uint32).view(np.int32)

@@ -6,7 +6,7 @@ The header explains the three forms (fixed, one-sided, two-sided) and the layout
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from arenite.firmware.generator.lower.conv.channel_pairs import (
     rotated_biases,
     rotated_requant,
 )
-from arenite.firmware.generator.requant.affine import AffineRequant, solve_with_shift
-from arenite.firmware.generator.requant.fixed_shift import FixedShift, fix_shift
+from arenite.firmware.generator.requant.affine import AffineRequant
+from arenite.firmware.generator.requant.fixed_shift import FixedShift, fix_shift, fix_two_sided_shift
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer
 from arenite.firmware.generator.requant.rotated_offset import rotate_offsets
 
@@ -68,18 +68,8 @@ def _solve_pairs(folded: FoldedLayer) -> PairRequantization | None:
     """Compute ``pair_requantization``. The fixed shift is preferred, because it saves instructions."""
     requant = folded.requant
     if requant.two_sided:
-        fixed = solve_with_shift(
-            folded.steps,
-            requant.multiplier * 2.0 ** (requant.scale - 32 - requant.shift),
-            requant.offset,
-            folded.output_zero_point,
-            requant.scale,
-            _FIXED_SHIFT,
-            two_sided=True,
-        )
-        if fixed is not None:
-            folded = replace(folded, requant=fixed)
-            requant = fixed
+        folded = fix_two_sided_shift(folded, _FIXED_SHIFT) or folded
+        requant = folded.requant
         return PairRequantization(
             pair_biases(folded), pair_requant(folded), requant.rounding, requant.shift, _TWO_SIDED
         )

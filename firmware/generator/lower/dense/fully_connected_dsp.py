@@ -13,23 +13,34 @@ from arenite.firmware.generator.lower.conv.channel_pairs import (
     TapOrder,
     pack_quads,
     packable,
+    pair_words,
     quad_requant,
+    quads_of,
+    rotated_biases,
+    rotated_requant,
     row_order,
     tap_order,
 )
 from arenite.firmware.generator.lower.conv.conv_2d_dsp import SOURCES, dsp_call, scratch_bytes, shape_of
 from arenite.firmware.generator.lower.conv.pair_requantization import pair_requantization
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
+from arenite.firmware.generator.lower.core.lowering import NULL, KernelCall, LowerContext, require_accepted
 from arenite.firmware.generator.lower.core.variant import Variant, variant
+from arenite.firmware.generator.requant.fixed_shift import FixedShift, fix_shift
 from arenite.firmware.generator.requant.folded_layer import (
     FoldedLayer,
     fold_convolution,
     fold_fully_connected,
 )
+from arenite.firmware.generator.requant.rotated_offset import rotate_offsets
 from arenite.firmware.generator.target import DSP, Target
 
 ROW_SOURCES = ("fully_connected_s8_dsp.c", "row_dot4_s8_dsp.c")
+FIXED_SOURCES = ("fully_connected_s8_fixed_dsp.c", "row_dot4_fixed_s8_dsp.c")
 _MAX_UINT16 = (1 << 16) - 1
+#: AR_ROW_SHIFT in row_dot_s8_dsp.h: the constant shift of a kernel.
+_ROW_SHIFT = 8
+#: The number of units from which the kernel with a constant shift is worth its code.
+_MIN_FIXED_UNITS = 64
 
 
 @variant
@@ -61,6 +72,33 @@ class FullyConnectedDsp(Variant):
 
     def call(self, ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
         return row_call(ctx, folded)
+
+
+@variant
+class FullyConnectedFixedDsp(FullyConnectedDsp):
+    """The same with a constant shift of the requantization and a longer loop, in builds for speed."""
+
+    priority = 215
+    kernels: ClassVar[tuple[str, ...]] = FIXED_SOURCES
+
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        if target.optimise != "speed" or _units(graph, op) < _MIN_FIXED_UNITS:
+            return False
+        if not super().can_run(graph, op, target):
+            return False
+        return _row_shift(require_accepted(_folded(graph, op))) is not None
+
+    def call(self, ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
+        fixed = require_accepted(_row_shift(folded))
+        words = pair_words(folded, row_order(folded.weights[0].size))
+        filters = quads_of(rotated_biases(fixed.bias), words, rotated_requant(fixed.multiplier))
+        return KernelCall(
+            "ar_fully_connected_s8_fixed_dsp",
+            "fully_connected_s8_dsp.h",
+            FIXED_SOURCES,
+            "ar_fully_connected_dsp_params",
+            row_fields(ctx, folded, filters, None) | {"rounding": fixed.rounding, "shift": _ROW_SHIFT},
+        )
 
 
 @variant
@@ -145,6 +183,13 @@ def can_run_row(folded: FoldedLayer | None, weights_fit: Callable[[FoldedLayer],
     return bool(max(folded.weights[0].size, len(folded.weights)) <= _MAX_UINT16)
 
 
+def _row_shift(folded: FoldedLayer) -> FixedShift | None:
+    """Return the requantization with the constant shift; None if it is not proven exact."""
+    fixed = fix_shift(folded, 0, _ROW_SHIFT)
+    odd_channels = np.arange(1, len(folded.bias), 2)
+    return None if fixed is None else rotate_offsets(folded, fixed, 0, _ROW_SHIFT, odd_channels)
+
+
 def row_scratch(depth: int) -> int:
     """Return the bytes of the widened row."""
     return 2 * len(row_order(depth))
@@ -163,15 +208,15 @@ def row_call(ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
 
 
 def row_fields(
-    ctx: LowerContext, folded: FoldedLayer, filters: np.ndarray, requant: np.ndarray
+    ctx: LowerContext, folded: FoldedLayer, filters: np.ndarray, requant: np.ndarray | None
 ) -> dict[str, Any]:
-    """Return all fields of ``ar_fully_connected_dsp_params``."""
+    """Return all fields of ``ar_fully_connected_dsp_params``. ``requant`` is None if the filters have all constants."""
     depth = folded.weights[0].size
     return {
         "input": ctx.input_ptr(0),
         "output": ctx.output_ptr(),
         "filters": ctx.weights(filters, "filters"),
-        "requant": ctx.table(requant, "requant"),
+        "requant": NULL if requant is None else ctx.table(requant, "requant"),
         "scratch": ctx.scratch_ptr(),
         "rounding": folded.requant.rounding,
         "depth": depth,

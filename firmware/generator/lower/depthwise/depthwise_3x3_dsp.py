@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,6 +30,8 @@ _SHIFT, _AXIS = 8, 3
 
 #: Approximate instructions for four channels: to build new tables, to widen a pixel again, and to begin a strip.
 _NEW_TABLE, _NEW_PIXEL, _NEW_STRIP = 140, 9, 370
+#: The time that a line of outputs takes in addition to its blocks, in blocks (measured).
+_LINE_BLOCKS = 0.6
 #: Sources of the kernel for single rows at stride 1.
 _ROW_S1 = (
     "depthwise_3x3_row_s8_dsp.c",
@@ -51,6 +54,8 @@ class Depthwise3x3Dsp(Variant):
         *_ROW_S1,
     )
     row_function = "ar_depthwise_3x3_s8_dsp_row"
+    #: The axis of the images along which the kernel computes blocks of outputs.
+    along: ClassVar[int] = 2
 
     def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w, o = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], op.options
@@ -66,7 +71,7 @@ class Depthwise3x3Dsp(Variant):
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         # The constants, the blocks of the lines, and one more block.
-        return _TABLE + (_blocks(graph, op) + 1) * _BLOCK
+        return _TABLE + (_blocks(graph, op, self.along) + 1) * _BLOCK
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         """Return the requirements. The kernel for one row builds its tables again for each row, and widens input rows
@@ -81,7 +86,7 @@ class Depthwise3x3Dsp(Variant):
         rows = graph.tensors[op.outputs[0]].shape[1]
         extra = row_needs.extra + rows * -(-channels // _GROUP) * (_NEW_TABLE + repeated)
         if op.options["stride_h"] != 1:
-            blocks = _blocks(graph, op)
+            blocks = _blocks(graph, op, self.along)
             strips = -(-blocks // STRIP_BLOCKS)
             extra += rows * -(-channels // _GROUP) * (strips - 1) * _NEW_STRIP
             return replace(row_needs, extra=extra, scratch=_TABLE + (min(blocks, STRIP_BLOCKS) + 1) * _BLOCK)
@@ -103,19 +108,23 @@ class Depthwise3x3Dsp(Variant):
         return ((0, 0),) if op.options["stride_h"] == 1 and inp.shape == out.shape else ()
 
     def lower(self, ctx: LowerContext) -> KernelCall:
+        return self.call(ctx, "ar_depthwise_3x3_s8_dsp", (0, 1, 2, 3))
+
+    def call(self, ctx: LowerContext, function: str, axes: tuple[int, ...]) -> KernelCall:
+        """Return the call of ``function``. ``axes`` is the order of the weights' axes."""
         view = view_convolution(ctx.graph, ctx.op)
         inp, out, stride = view.input, view.output, view.stride[1]
         folded, fixed = require_accepted(_prepare(ctx.graph, ctx.op))
         kernel = f"depthwise_3x3_s{stride}_s8_dsp"
         return KernelCall(
-            "ar_depthwise_3x3_s8_dsp",
+            function,
             "depthwise_3x3_s8_dsp.h",
             ("depthwise_3x3_s8_dsp.c", "depthwise_line_s8_dsp.c", "depthwise_table_s8_dsp.c", f"{kernel}.c"),
             "ar_depthwise_3x3_dsp_params",
             {
                 "input": ctx.input_ptr(0),
                 "output": ctx.output_ptr(),
-                "weights": ctx.weights(folded.weights.astype(np.int8), "weights"),
+                "weights": ctx.weights(folded.weights.astype(np.int8).transpose(axes), "weights"),
                 "bias": ctx.weights(fixed.bias, "bias"),
                 "multiplier": ctx.table(fixed.multiplier, "multiplier"),
                 "kernel": Expr(f"ar_{kernel}"),
@@ -135,10 +144,34 @@ class Depthwise3x3Dsp(Variant):
         )
 
 
-def _blocks(graph: Subgraph, op: Op) -> int:
-    """Return the number of blocks of a line."""
+def _blocks(graph: Subgraph, op: Op, along: int) -> int:
+    """Return the number of blocks of a line. Lines go along axis ``along`` of the image."""
     outputs = _PIXELS // int(op.options["stride_w"])
-    return -(-graph.tensors[op.outputs[0]].shape[2] // outputs)
+    return -(-int(graph.tensors[op.outputs[0]].shape[along]) // outputs)
+
+
+@variant
+class Depthwise3x3ColumnsDsp(Depthwise3x3Dsp):
+    """The same kernel along the columns of images, in builds for speed, if that takes fewer blocks."""
+
+    priority = 205
+    row_function = ""
+    along = 1
+
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        if target.optimise != "speed" or target.cores > 1 or not super().can_run(graph, op, target):
+            return False
+        view = view_convolution(graph, op)
+        outputs = _PIXELS // view.stride[0]
+        _, height, width, _ = view.output.shape
+        rows, columns = (
+            lines * (-(-length // outputs) + _LINE_BLOCKS)
+            for lines, length in ((height, width), (width, height))
+        )
+        return view.padding[0] <= 1 and columns < rows
+
+    def lower(self, ctx: LowerContext) -> KernelCall:
+        return self.call(ctx, "ar_depthwise_3x3_columns_s8_dsp", (0, 2, 1, 3))
 
 
 def _prepare(graph: Subgraph, op: Op) -> tuple[FoldedLayer, FixedShift] | None:

@@ -127,6 +127,20 @@ ROWS = {
 }
 
 
+#: Fully connected layers that ``ar_fully_connected_s8_fixed_dsp`` runs.
+FIXED_ROWS = {
+    **{f"depth {d}": fully_connected(1, d, 64) for d in (1, 8, 9, 40, 121, 128, 131, 256)},
+    **{f"{u} units": fully_connected(1, 24, u) for u in (65, 66, 67)},
+}
+
+
+@pytest.fixture(autouse=True)
+def no_short_filters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Convolutions with short filters have a kernel and a test of their own."""
+    module = "arenite.firmware.generator.lower.conv.conv_2d_short_dsp"
+    monkeypatch.setattr(f"{module}._MIN_SAVED_PER_BYTE", 1e9)
+
+
 def weights_of(model: Model) -> np.ndarray:
     """Return the weights of the first operator, as an array that can be changed."""
     w = model.main.tensors[model.main.ops[0].inputs[1]].data
@@ -160,6 +174,13 @@ def test_layers_with_a_single_row_are_exact() -> None:
     assert not compare([*ROWS.values()], runs=6, targets=[SPEED])
 
 
+def test_layers_with_a_single_row_and_a_constant_shift_are_exact() -> None:
+    assert {kernel(m) for m in FIXED_ROWS.values()} == {"ar_fully_connected_s8_fixed_dsp"}
+    balanced = Target("", DSP, "balanced")
+    assert {kernel(m, balanced) for m in FIXED_ROWS.values()} == {"ar_fully_connected_s8_dsp"}
+    assert not compare([*FIXED_ROWS.values()], runs=6, targets=[SPEED])
+
+
 def test_fully_connected_layers_of_several_rows_run_as_convolutions() -> None:
     models = [fully_connected(n, 12, 6) for n in (2, 3, 5)] + [fully_connected(1, 12, 6, LINEAR)]
     assert [kernel(m) for m in models[:3]] == ["ar_conv_2d_s8_dsp"] * 3
@@ -169,13 +190,14 @@ def test_fully_connected_layers_of_several_rows_run_as_convolutions() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("board", ["qemu_mps2_an386", "qemu_mps2_an505"])
 def test_the_assembly_is_exact(board: str) -> None:
-    models = [*BLOCKS.values(), *COLUMNS.values(), *ROWS.values()]
+    models = [*BLOCKS.values(), *COLUMNS.values(), *ROWS.values(), *FIXED_ROWS.values()]
     mismatches, kernels = compare_emulated(models, board)
     assert not mismatches
     assert set(kernels) == {
         "ar_conv_2d_s8_dsp",
         "ar_conv_2d_s8_columns_dsp",
         "ar_fully_connected_s8_dsp",
+        "ar_fully_connected_s8_fixed_dsp",
     }
 
 

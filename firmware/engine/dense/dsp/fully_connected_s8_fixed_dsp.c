@@ -1,0 +1,16 @@
+/* FULLY_CONNECTED with one row of inputs, int8, with a constant shift of the requantization: widens the row to int16 once,
+ * then multiplies it with quads of filters. The file fully_connected_row_dsp.h contains the code and describes the
+ * definitions below. */
+#include "fully_connected_s8_dsp.h"
+#include "row_dot_s8_dsp.h"
+
+typedef ar_row_dot_s8_dsp dot_work;
+#define FULLY_CONNECTED ar_fully_connected_s8_fixed_dsp
+#define DOT_WORK_MORE
+#define DOT4 ar_row_dot4_fixed_s8_dsp
+#define QUAD_WORDS 8
+#define GROUP_WORDS 8
+#define QUAD_REQUANT_WORDS 0
+#define WIDENED(p)
+
+#include "fully_connected_row_dsp.h"
