@@ -21,6 +21,26 @@ __asm__(".set ar_stack_ar_gemm_depth128_mve, 184");
  *   r11: address of the first pixel's inputs   r3: address of the second pixel's inputs   r5: address of the weights
  *   r1: address of the output   r7: the output's zero point   r9: 2 * out_c
  *   q0 q1: inputs   q2 q3: weights   q4: multipliers   q5: shifts   q6: offsets of the outputs */
+#define LOAD(q, address) "vldrb.8 " q ", [" address "], #16\n"
+
+/* Adds the products of 16 inputs of both pixels. Loads and VMLADAVA alternate, because they overlap. The first two
+ * vectors, in q0 and q2, are loaded before; the last two lines may load those of the next 16 inputs. */
+/* clang-format off */
+#define MULTIPLY(next_input, next_weights) \
+    "vmladava.s8 r0, q0, q2\n"             \
+    LOAD("q1", "r3")                       \
+    "vmladava.s8 r8, q1, q2\n"             \
+    LOAD("q3", "r5")                       \
+    "vmladava.s8 r2, q0, q3\n"             \
+    LOAD("q2", "r5")                       \
+    "vmladava.s8 r10, q1, q3\n"            \
+    "vmladava.s8 r4, q0, q2\n"             \
+    LOAD("q3", "r5")                       \
+    "vmladava.s8 r12, q1, q2\n"            \
+    "vmladava.s8 r6, q0, q3\n"             \
+    next_input                             \
+    "vmladava.s8 lr, q1, q3\n"             \
+    next_weights
 #define GEMM_WIDE(name, depth)                                                                       \
     __attribute__((naked)) void name(const ar_gemm_wide_params *p, const int8_t *x, uint32_t pixels, \
                                      int8_t *out)                                                    \
@@ -53,22 +73,12 @@ __asm__(".set ar_stack_ar_gemm_depth128_mve, 184");
                          "2:\n" /* a pair of pixels */                                               \
                          "ldr r5, [sp, #56]\n"                                                       \
                          "ldm sp, {r0, r2, r4, r6, r8, r10, r12, lr}\n"                              \
-                         ".rept " depth " / 16\n"                                                    \
-                         "vldrb.8 q0, [r11], #16\n"                                                  \
-                         "vldrb.8 q1, [r3], #16\n"                                                   \
-                         "vldrb.8 q2, [r5], #16\n"                                                   \
-                         "vmladava.s8 r0, q0, q2\n"                                                  \
-                         "vmladava.s8 r8, q1, q2\n"                                                  \
-                         "vldrb.8 q3, [r5], #16\n"                                                   \
-                         "vmladava.s8 r2, q0, q3\n"                                                  \
-                         "vmladava.s8 r10, q1, q3\n"                                                 \
-                         "vldrb.8 q2, [r5], #16\n"                                                   \
-                         "vmladava.s8 r4, q0, q2\n"                                                  \
-                         "vmladava.s8 r12, q1, q2\n"                                                 \
-                         "vldrb.8 q3, [r5], #16\n"                                                   \
-                         "vmladava.s8 r6, q0, q3\n"                                                  \
-                         "vmladava.s8 lr, q1, q3\n"                                                  \
+                         LOAD("q0", "r11")                                                           \
+                         LOAD("q2", "r5")                                                            \
+                         ".rept " depth " / 16 - 1\n"                                                \
+                         MULTIPLY(LOAD("q0", "r11"), LOAD("q2", "r5"))                               \
                          ".endr\n"                                                                   \
+                         MULTIPLY("", "")                                                            \
                          "vmov q0[2], q0[0], r0, r4\n"                                               \
                          "vmov q0[3], q0[1], r2, r6\n"                                               \
                          "vmov q1[2], q1[0], r8, r12\n"                                              \
@@ -109,7 +119,6 @@ __asm__(".set ar_stack_ar_gemm_depth128_mve, 184");
                          "pop {r4-r11, pc}\n");                                                      \
     }
 
-/* clang-format off */
 GEMM_WIDE(ar_gemm_depth64_mve, "64")
 GEMM_WIDE(ar_gemm_depth128_mve, "128")
 /* clang-format on */
