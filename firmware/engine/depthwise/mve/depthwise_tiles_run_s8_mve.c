@@ -103,14 +103,15 @@ __attribute__((naked)) void ar_interleave_rows_mve(const int8_t *const *rows, ui
 #define SUM(sum, tile, weights) "vmladav.s8 " sum ", " tile ", " weights "\n"
 
 /* A pass is computed in this order, so that loads, multiplications and other vector instructions alternate where that
- * is possible: they overlap. The offsets of the next pass are loaded before the outputs are stored. */
+ * is possible: they overlap. Offsets are loaded some instructions before the gather that uses them, because a gather
+ * waits for its offsets. */
 
 /* The sums of two tiles; the offsets of the first one are in q5. `first` and `next` requantize the sums of the first tile
  * while those of the second are computed. Loads the offsets of the outputs to q7. */
 #define TWO_TILES(first, next)           \
+    OFFSETS("q7")                        \
     "vldrw.u32 q4, [r1, q5]\n"           \
     SUM("r0", "q4", "q0")                \
-    OFFSETS("q7")                        \
     SUM("r2", "q4", "q1")                \
     "vldrw.u32 q5, [r1, q7]\n"           \
     SUM("r4", "q4", "q2")                \
@@ -130,26 +131,27 @@ __attribute__((naked)) void ar_interleave_rows_mve(const int8_t *const *rows, ui
     "vldrw.u32 q2, [r1, " offsets "]\n"   \
     "vldrw.u32 q3, [r10, " offsets "]\n"
 
-/* The sums of four pairs; the offsets of the first one are in q1. */
+/* The sums of four pairs. Loads the offsets of the outputs to q1. */
 #define FOUR_PAIRS(first, next)          \
+    OFFSETS("q1")                        \
+    OFFSETS("q7")                        \
     PAIR("q1")                           \
     SUM("r0", "q2", "q0")                \
-    OFFSETS("q7")                        \
+    OFFSETS("q1")                        \
     SUM("r2", "q3", "q0")                \
     PAIR("q7")                           \
     SUM("r4", "q2", "q0")                \
     OFFSETS("q7")                        \
     SUM("r6", "q3", "q0")                \
     LANES("q4", "r0", "r2", "r4", "r6")  \
-    PAIR("q7")                           \
+    PAIR("q1")                           \
     SUM("r0", "q2", "q0")                \
     first                                \
-    OFFSETS("q7")                        \
+    OFFSETS("q1")                        \
     SUM("r2", "q3", "q0")                \
     next                                 \
     PAIR("q7")                           \
     SUM("r4", "q2", "q0")                \
-    OFFSETS("q7")                        \
     SUM("r6", "q3", "q0")                \
     LANES("q5", "r0", "r2", "r4", "r6")
 
@@ -159,14 +161,14 @@ __attribute__((naked)) void ar_interleave_rows_mve(const int8_t *const *rows, ui
     "vqrdmlash.s32 q4, q6, r12\n"
 #define NEXT_ONE_SIDED            \
     "vqshl.s32 q4, r11\n"
-#define FINISH_ONE_SIDED(offsets) \
+#define FINISH_ONE_SIDED(load, outputs) \
     "vadd.i32 q5, q5, r7\n"       \
     "vqrdmlash.s32 q5, q6, r12\n" \
     "vqshl.s32 q5, r11\n"         \
     "vsri.32 q4, q5, #16\n"       \
-    OFFSETS(offsets)              \
+    load                          \
     "vshr.u16 q4, q4, #8\n"       \
-    "vstrb.16 q4, [r3, q7]\n"
+    "vstrb.16 q4, [r3, " outputs "]\n"
 
 #define FIRST_TWO_SIDED           \
     "vadd.i32 q4, q4, r7\n"       \
@@ -174,7 +176,7 @@ __attribute__((naked)) void ar_interleave_rows_mve(const int8_t *const *rows, ui
     "vqrdmlah.s32 q6, q4, r9\n"
 #define NEXT_TWO_SIDED            \
     "vqadd.s32 q6, q6, r12\n"
-#define FINISH_TWO_SIDED(offsets) \
+#define FINISH_TWO_SIDED(load, outputs) \
     "vadd.i32 q5, q5, r7\n"       \
     "vshr.s32 q4, q5, #31\n"      \
     "vqrdmlah.s32 q4, q5, r9\n"   \
@@ -182,9 +184,9 @@ __attribute__((naked)) void ar_interleave_rows_mve(const int8_t *const *rows, ui
     "vqshl.s32 q6, r11\n"         \
     "vqshl.s32 q4, r11\n"         \
     "vsri.32 q6, q4, #16\n"       \
-    OFFSETS(offsets)              \
+    load                          \
     "vshr.u16 q6, q6, #8\n"       \
-    "vstrb.16 q6, [r3, q7]\n"
+    "vstrb.16 q6, [r3, " outputs "]\n"
 
 __attribute__((naked)) void ar_depthwise_tiles_s1_mve(const ar_depthwise_tiles_run *d)
 {
@@ -197,7 +199,7 @@ __attribute__((naked)) void ar_depthwise_tiles_s1_mve(const ar_depthwise_tiles_r
         OFFSETS("q5")
         "2:\n"
         TWO_TILES(FIRST_ONE_SIDED, NEXT_ONE_SIDED)
-        FINISH_ONE_SIDED("q5")
+        FINISH_ONE_SIDED(OFFSETS("q5"), "q7")
         "le lr, 2b\n"
         NEXT_CHANNEL("1b")
         LEAVE
@@ -207,7 +209,7 @@ __attribute__((naked)) void ar_depthwise_tiles_s1_mve(const ar_depthwise_tiles_r
         OFFSETS("q5")
         "4:\n"
         TWO_TILES(FIRST_TWO_SIDED, NEXT_TWO_SIDED)
-        FINISH_TWO_SIDED("q5")
+        FINISH_TWO_SIDED(OFFSETS("q5"), "q7")
         "le lr, 4b\n"
         NEXT_CHANNEL("3b")
         LEAVE);
@@ -220,20 +222,18 @@ __attribute__((naked)) void ar_depthwise_tiles_s2_mve(const ar_depthwise_tiles_r
         "1:\n"
         CONSTANTS
         "vdup.32 q6, r9\n"
-        OFFSETS("q1")
         "2:\n"
         FOUR_PAIRS(FIRST_ONE_SIDED, NEXT_ONE_SIDED)
-        FINISH_ONE_SIDED("q1")
+        FINISH_ONE_SIDED("", "q1")
         "le lr, 2b\n"
         "adds r10, #4\n"
         NEXT_CHANNEL("1b")
         LEAVE
         "3:\n"
         CONSTANTS
-        OFFSETS("q1")
         "4:\n"
         FOUR_PAIRS(FIRST_TWO_SIDED, NEXT_TWO_SIDED)
-        FINISH_TWO_SIDED("q1")
+        FINISH_TWO_SIDED("", "q1")
         "le lr, 4b\n"
         "adds r10, #4\n"
         NEXT_CHANNEL("3b")
