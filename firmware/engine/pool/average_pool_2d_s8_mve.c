@@ -17,6 +17,11 @@ static inline void add_pixels(int16_t *sums, const int8_t *pixel, int32_t count,
 {
     const mve_pred16_t lanes = vctp16q((uint32_t)channels);
     int16x8_t sum = vldrhq_s16(sums);
+    if (channels >= LANES) {
+        for (; count > 0; count--, pixel += step) {
+            sum = vaddq_s16(sum, vldrbq_s16(pixel));
+        }
+    }
     for (; count > 0; count--, pixel += step) {
         sum = vaddq_s16(sum, vldrbq_z_s16(pixel, lanes));
     }
@@ -65,22 +70,44 @@ static int8_t mean(const ar_pool_2d_params *p, int32_t sum, int32_t count)
     return (int8_t)ar_clamp(sum / count, p->act_min, p->act_max);
 }
 
+/* Returns whether the rows `first` to `last` - 1 follow each other in memory. */
+static int32_t is_contiguous(const int8_t *const *rows, int32_t first, int32_t last, int32_t row_bytes)
+{
+    for (int32_t k = first + 1; k < last; k++) {
+        if (rows[k] != rows[k - 1] + row_bytes) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 void ar_average_pool_2d_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out)
 {
     const ar_pool_2d_mve_params *m = params;
     const ar_pool_2d_params *p = &m->pool;
     const int32_t channels = p->channels;
 
+    /* Rows [top, bottom) of the windows are inside the image. */
+    int32_t top = 0, bottom = p->k_h;
+    while (top < bottom && rows[top] == 0) {
+        top++;
+    }
+    while (bottom > top && rows[bottom - 1] == 0) {
+        bottom--;
+    }
+
     for (int32_t x = 0; x < p->out_w; x++) {
         const ar_pool_window w = ar_pool_clip(p, 0, x);
+        const int32_t width = w.x1 - w.x0;
+        const int32_t count = (bottom - top) * width;
+        /* A window as wide as the image is one row if its rows follow each other. */
+        const int32_t is_one_row = width == p->in_w && is_contiguous(rows, top, bottom, width * channels);
+        const int32_t end = is_one_row ? top + 1 : bottom;
         for (int32_t c = 0; c < channels; c += LANES) {
             int16_t sums[LANES] = {0};
-            int32_t count = 0;
-            for (int32_t k = 0; k < p->k_h; k++) {
-                if (rows[k] != 0) {
-                    add_pixels(sums, rows[k] + w.x0 * channels + c, w.x1 - w.x0, channels, channels - c);
-                    count += w.x1 - w.x0;
-                }
+            for (int32_t k = top; k < end; k++) {
+                const int8_t *pixel = rows[k] + w.x0 * channels + c;
+                add_pixels(sums, pixel, is_one_row ? count : width, channels, channels - c);
             }
             for (int32_t i = 0; i < LANES && i < channels - c; i++) {
                 *out++ = mean(p, sums[i], count);

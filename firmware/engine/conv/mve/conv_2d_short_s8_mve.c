@@ -1,4 +1,4 @@
-/* CONV_2D, int8, for Helium: multiplies four pixels at a time with filters of at most 32 values. */
+/* CONV_2D, int8, for Helium: multiplies four pixels at a time with filters of at most 48 values. */
 #include "conv_2d_short_s8_mve.h"
 
 #include "strip_s8_mve.h"
@@ -8,18 +8,6 @@
 
 typedef void (*gemm4_fn)(const ar_gemm4_params *p, const int8_t *x, uint32_t step, uint32_t pixels,
                          int8_t *out);
-
-/* Computes at least four pixels. After the last four, the remaining ones are computed together with those before
- * them. */
-INLINE void multiply(const ar_gemm4_params *p, gemm4_fn f, const int8_t *x, uint32_t step, uint32_t pixels,
-                     int8_t *out)
-{
-    const uint32_t last = pixels - 4;
-    f(p, x, step, pixels / 4 * 4, out);
-    if (pixels % 4 != 0) {
-        f(p, x + last * step, step, 4, out + last * p->out_step);
-    }
-}
 
 static inline void clamp(const ar_conv_2d_mve_params *c, int32_t bytes)
 {
@@ -32,7 +20,7 @@ INLINE void all_pixels(const ar_conv_2d_short_mve_params *p, gemm4_fn f)
 {
     const ar_conv_2d_mve_params *c = &p->conv;
     const int32_t pixels = c->batches * c->out_h * c->out_w;
-    multiply(&p->gemm4, f, c->input, c->in_c, (uint32_t)pixels, c->output);
+    f(&p->gemm4, c->input, c->in_c, (uint32_t)pixels, c->output);
     clamp(c, pixels * c->gemm.out_c);
 }
 
@@ -49,7 +37,7 @@ INLINE void all_strips(const ar_conv_2d_short_mve_params *p, gemm4_fn f)
         int8_t *out = c->output + b * out_bytes;
         for (int32_t x = 0; x < c->out_w; x++, out += c->gemm.out_c) {
             ar_fill_strip_s8_mve(c, image, x, strip_rows);
-            multiply(&p->gemm4, f, c->patches, (uint32_t)(c->stride_h * run), c->out_h, out);
+            f(&p->gemm4, c->patches, (uint32_t)(c->stride_h * run), c->out_h, out);
         }
     }
     clamp(c, c->batches * out_bytes);
@@ -64,3 +52,5 @@ void ar_conv_2d_depth32_s8_mve(const ar_conv_2d_short_mve_params *p) { all_pixel
 void ar_conv_2d_short16_s8_mve(const ar_conv_2d_short_mve_params *p) { all_strips(p, ar_gemm4_step16_mve); }
 
 void ar_conv_2d_short32_s8_mve(const ar_conv_2d_short_mve_params *p) { all_strips(p, ar_gemm4_step32_mve); }
+
+void ar_conv_2d_short48_s8_mve(const ar_conv_2d_short_mve_params *p) { all_strips(p, ar_gemm4_step48_mve); }

@@ -15,9 +15,10 @@ void ar_conv_2d_depth8_s8_mve(const ar_conv_2d_short_mve_params *p);
 void ar_conv_2d_depth16_s8_mve(const ar_conv_2d_short_mve_params *p);
 void ar_conv_2d_depth32_s8_mve(const ar_conv_2d_short_mve_params *p);
 
-/* Compute convolutions with strips, see conv_2d_s8_mve.h. Filters have at most 16 values, or at most 32. out_h is at
+/* Compute convolutions with strips, see conv_2d_s8_mve.h. Filters have at most 16, 32 or 48 values. out_h is at
  * least 4. `patches` has 32 bytes after the strip, because the kernels read complete vectors. */
 void ar_conv_2d_short16_s8_mve(const ar_conv_2d_short_mve_params *p);
 void ar_conv_2d_short32_s8_mve(const ar_conv_2d_short_mve_params *p);
+void ar_conv_2d_short48_s8_mve(const ar_conv_2d_short_mve_params *p);
 
 #endif

@@ -19,7 +19,9 @@
 /* The stack that the function uses, in bytes; object_files.py reads this symbol. */
 __asm__(".set ar_stack_ar_gemm_s8_mve, 208");
 
-/* Registers in the loops (VMLADAVA adds to even registers only):
+/* Loads and VMLADAVA alternate where that is possible, because they overlap.
+ *
+ * Registers in the loops (VMLADAVA adds to even registers only):
  *   r0 r2 r4 r6: sums of the first pixel for the four filters     r11: address of the first pixel's inputs
  *   r8 r10 r12 lr: sums of the second pixel                       r3: address of the second pixel's inputs
  *   r5: address of the weights   r7: number of pieces left   r9: 32 * out_c   r1: address of the output
@@ -171,31 +173,31 @@ __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const
         "cbz r7, 4f\n"
         "3:\n"
         "vldrb.8 q0, [r11], #16\n"
-        "vldrb.8 q1, [r3], #16\n"
         "vldrb.8 q2, [r5]\n"
         "vmladava.s8 r0, q0, q2\n"
+        "vldrb.8 q1, [r3], #16\n"
         "vmladava.s8 r8, q1, q2\n"
         "vldrb.8 q3, [r5, #32]\n"
         "vmladava.s8 r2, q0, q3\n"
-        "vmladava.s8 r10, q1, q3\n"
         "vldrb.8 q2, [r5, #64]\n"
+        "vmladava.s8 r10, q1, q3\n"
         "vmladava.s8 r4, q0, q2\n"
-        "vmladava.s8 r12, q1, q2\n"
         "vldrb.8 q3, [r5, #96]\n"
+        "vmladava.s8 r12, q1, q2\n"
         "vmladava.s8 r6, q0, q3\n"
-        "vmladava.s8 lr, q1, q3\n"
         "vldrb.8 q0, [r11], #16\n"
-        "vldrb.8 q1, [r3], #16\n"
+        "vmladava.s8 lr, q1, q3\n"
         "vldrb.8 q2, [r5, #16]\n"
         "vmladava.s8 r0, q0, q2\n"
+        "vldrb.8 q1, [r3], #16\n"
         "vmladava.s8 r8, q1, q2\n"
         "vldrb.8 q3, [r5, #48]\n"
         "vmladava.s8 r2, q0, q3\n"
-        "vmladava.s8 r10, q1, q3\n"
         "vldrb.8 q2, [r5, #80]\n"
+        "vmladava.s8 r10, q1, q3\n"
         "vmladava.s8 r4, q0, q2\n"
-        "vmladava.s8 r12, q1, q2\n"
         "vldrb.8 q3, [r5, #112]\n"
+        "vmladava.s8 r12, q1, q2\n"
         "vmladava.s8 r6, q0, q3\n"
         "vmladava.s8 lr, q1, q3\n"
         "add r5, r9\n"
@@ -206,17 +208,17 @@ __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const
         "ldrd r5, r7, [sp, #40]\n"
         "cbz r5, 5f\n"
         "vldrb.8 q0, [r11], #16\n"
-        "vldrb.8 q1, [r3], #16\n"
         "vldrb.8 q2, [r5]\n"
         "vmladava.s8 r0, q0, q2\n"
+        "vldrb.8 q1, [r3], #16\n"
         "vmladava.s8 r8, q1, q2\n"
         "vldrb.8 q3, [r5, #16]\n"
         "vmladava.s8 r2, q0, q3\n"
-        "vmladava.s8 r10, q1, q3\n"
         "vldrb.8 q2, [r5, #32]\n"
+        "vmladava.s8 r10, q1, q3\n"
         "vmladava.s8 r4, q0, q2\n"
-        "vmladava.s8 r12, q1, q2\n"
         "vldrb.8 q3, [r5, #48]\n"
+        "vmladava.s8 r12, q1, q2\n"
         "vmladava.s8 r6, q0, q3\n"
         "vmladava.s8 lr, q1, q3\n"
 

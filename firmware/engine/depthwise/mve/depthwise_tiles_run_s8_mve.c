@@ -92,109 +92,139 @@ __attribute__((naked)) void ar_interleave_rows_mve(const int8_t *const *rows, ui
     "cmp r3, r0\n"          \
     "bne.w " label "\n"
 
+/* clang-format off */
+
 /* Moves four sums to a vector: two lanes in each instruction. */
 #define LANES(q, a, b, c, d)                  \
     "vmov " q "[2], " q "[0], " a ", " c "\n" \
     "vmov " q "[3], " q "[1], " b ", " d "\n"
 
-/* Adds the sums of two tiles to q4 and q5, and loads the offsets of the outputs. */
-#define TWO_TILES                                                                                            \
-    "vldrw.u32 q7, [r5], #16\n"                                                                              \
-    "vldrw.u32 q4, [r1, q7]\n"                                                                               \
-    "vldrw.u32 q7, [r5], #16\n"                                                                              \
-    "vmladav.s8 r0, q4, q0\n"                                                                                \
-    "vmladav.s8 r2, q4, q1\n"                                                                                \
-    "vldrw.u32 q5, [r1, q7]\n"                                                                               \
-    "vmladav.s8 r4, q4, q2\n"                                                                                \
-    "vmladav.s8 r6, q4, q3\n"                                                                                \
-    "vmladav.s8 r8, q5, q0\n"                                                                                \
-    "vmladav.s8 r10, q5, q1\n" LANES("q4", "r0", "r2", "r4",                                                 \
-                                     "r6") "vmladav.s8 r0, q5, q2\n"                                         \
-                                           "vmladav.s8 r2, q5, q3\n" LANES("q5", "r8", "r10", "r0",          \
-                                                                           "r2") "vldrh.u16 q7, [r5], #16\n" \
-                                                                                 "vadd.i32 q4, q4, r7\n"     \
-                                                                                 "vadd.i32 q5, q5, r7\n"
+#define OFFSETS(q) "vldrw.u32 " q ", [r5], #16\n"
+#define SUM(sum, tile, weights) "vmladav.s8 " sum ", " tile ", " weights "\n"
 
-/* Computes the sums of a pair of neighboring outputs at stride 2. */
-#define PAIR(a, b)               \
-    "vldrw.u32 q7, [r5], #16\n"  \
-    "vldrw.u32 q2, [r1, q7]\n"   \
-    "vldrw.u32 q3, [r10, q7]\n"  \
-    "vmladav.s8 " a ", q2, q0\n" \
-    "vmladav.s8 " b ", q3, q0\n"
+/* A pass is computed in this order, so that loads, multiplications and other vector instructions alternate where that
+ * is possible: they overlap. Offsets are loaded some instructions before the gather that uses them, because a gather
+ * waits for its offsets. */
 
-#define FOUR_PAIRS                      \
-    PAIR("r0", "r2")                    \
-    PAIR("r4", "r6")                    \
-    LANES("q4", "r0", "r2", "r4", "r6") \
-    PAIR("r0", "r2")                    \
-    PAIR("r4", "r6")                    \
-    LANES("q5", "r0", "r2", "r4", "r6") \
-    "vldrh.u16 q7, [r5], #16\n"         \
-    "vadd.i32 q4, q4, r7\n"             \
-    "vadd.i32 q5, q5, r7\n"
+/* The sums of two tiles; the offsets of the first one are in q5. `first` and `next` requantize the sums of the first tile
+ * while those of the second are computed. Loads the offsets of the outputs to q7. */
+#define TWO_TILES(first, next)           \
+    OFFSETS("q7")                        \
+    "vldrw.u32 q4, [r1, q5]\n"           \
+    SUM("r0", "q4", "q0")                \
+    SUM("r2", "q4", "q1")                \
+    "vldrw.u32 q5, [r1, q7]\n"           \
+    SUM("r4", "q4", "q2")                \
+    SUM("r6", "q4", "q3")                \
+    LANES("q4", "r0", "r2", "r4", "r6")  \
+    SUM("r8", "q5", "q0")                \
+    first                                \
+    OFFSETS("q7")                        \
+    SUM("r10", "q5", "q1")               \
+    next                                 \
+    SUM("r0", "q5", "q2")                \
+    SUM("r2", "q5", "q3")                \
+    LANES("q5", "r8", "r10", "r0", "r2")
 
-/* Requantize the sums in q4 and q5, and store the eight outputs. */
-#define FINISH_ONE_SIDED          \
-    "vqrdmlash.s32 q4, q6, r12\n" \
+/* Gathers the tiles of a pair of neighboring outputs at stride 2. */
+#define PAIR(offsets)                     \
+    "vldrw.u32 q2, [r1, " offsets "]\n"   \
+    "vldrw.u32 q3, [r10, " offsets "]\n"
+
+/* The sums of four pairs. Loads the offsets of the outputs to q1. */
+#define FOUR_PAIRS(first, next)          \
+    OFFSETS("q1")                        \
+    OFFSETS("q7")                        \
+    PAIR("q1")                           \
+    SUM("r0", "q2", "q0")                \
+    OFFSETS("q1")                        \
+    SUM("r2", "q3", "q0")                \
+    PAIR("q7")                           \
+    SUM("r4", "q2", "q0")                \
+    OFFSETS("q7")                        \
+    SUM("r6", "q3", "q0")                \
+    LANES("q4", "r0", "r2", "r4", "r6")  \
+    PAIR("q1")                           \
+    SUM("r0", "q2", "q0")                \
+    first                                \
+    OFFSETS("q1")                        \
+    SUM("r2", "q3", "q0")                \
+    next                                 \
+    PAIR("q7")                           \
+    SUM("r4", "q2", "q0")                \
+    SUM("r6", "q3", "q0")                \
+    LANES("q5", "r0", "r2", "r4", "r6")
+
+/* Requantize sums. */
+#define FIRST_ONE_SIDED           \
+    "vadd.i32 q4, q4, r7\n"       \
+    "vqrdmlash.s32 q4, q6, r12\n"
+#define NEXT_ONE_SIDED            \
+    "vqshl.s32 q4, r11\n"
+#define FINISH_ONE_SIDED(load, outputs) \
+    "vadd.i32 q5, q5, r7\n"       \
     "vqrdmlash.s32 q5, q6, r12\n" \
-    "vqshl.s32 q4, r11\n"         \
     "vqshl.s32 q5, r11\n"         \
     "vsri.32 q4, q5, #16\n"       \
+    load                          \
     "vshr.u16 q4, q4, #8\n"       \
-    "vstrb.16 q4, [r3, q7]\n"
+    "vstrb.16 q4, [r3, " outputs "]\n"
 
-#define FINISH_TWO_SIDED        \
-    "vshr.s32 q6, q4, #31\n"    \
-    "vqrdmlah.s32 q6, q4, r9\n" \
-    "vshr.s32 q4, q5, #31\n"    \
-    "vqrdmlah.s32 q4, q5, r9\n" \
-    "vqadd.s32 q6, q6, r12\n"   \
-    "vqadd.s32 q4, q4, r12\n"   \
-    "vqshl.s32 q6, r11\n"       \
-    "vqshl.s32 q4, r11\n"       \
-    "vsri.32 q6, q4, #16\n"     \
-    "vshr.u16 q6, q6, #8\n"     \
-    "vstrb.16 q6, [r3, q7]\n"
+#define FIRST_TWO_SIDED           \
+    "vadd.i32 q4, q4, r7\n"       \
+    "vshr.s32 q6, q4, #31\n"      \
+    "vqrdmlah.s32 q6, q4, r9\n"
+#define NEXT_TWO_SIDED            \
+    "vqadd.s32 q6, q6, r12\n"
+#define FINISH_TWO_SIDED(load, outputs) \
+    "vadd.i32 q5, q5, r7\n"       \
+    "vshr.s32 q4, q5, #31\n"      \
+    "vqrdmlah.s32 q4, q5, r9\n"   \
+    "vqadd.s32 q4, q4, r12\n"     \
+    "vqshl.s32 q6, r11\n"         \
+    "vqshl.s32 q4, r11\n"         \
+    "vsri.32 q6, q4, #16\n"       \
+    load                          \
+    "vshr.u16 q6, q6, #8\n"       \
+    "vstrb.16 q6, [r3, " outputs "]\n"
 
 __attribute__((naked)) void ar_depthwise_tiles_s1_mve(const ar_depthwise_tiles_run *d)
 {
-    /* clang-format off */
     __asm__ volatile(
         ENTER
         "1:\n"
         CONSTANTS
         TILE_WEIGHTS
         "vdup.32 q6, r9\n"
+        OFFSETS("q5")
         "2:\n"
-        TWO_TILES
-        FINISH_ONE_SIDED
+        TWO_TILES(FIRST_ONE_SIDED, NEXT_ONE_SIDED)
+        FINISH_ONE_SIDED(OFFSETS("q5"), "q7")
         "le lr, 2b\n"
         NEXT_CHANNEL("1b")
         LEAVE
         "3:\n"
         CONSTANTS
         TILE_WEIGHTS
+        OFFSETS("q5")
         "4:\n"
-        TWO_TILES
-        FINISH_TWO_SIDED
+        TWO_TILES(FIRST_TWO_SIDED, NEXT_TWO_SIDED)
+        FINISH_TWO_SIDED(OFFSETS("q5"), "q7")
         "le lr, 4b\n"
         NEXT_CHANNEL("3b")
         LEAVE);
-    /* clang-format on */
 }
 
 __attribute__((naked)) void ar_depthwise_tiles_s2_mve(const ar_depthwise_tiles_run *d)
 {
-    /* clang-format off */
     __asm__ volatile(
         ENTER
         "1:\n"
         CONSTANTS
         "vdup.32 q6, r9\n"
         "2:\n"
-        FOUR_PAIRS
-        FINISH_ONE_SIDED
+        FOUR_PAIRS(FIRST_ONE_SIDED, NEXT_ONE_SIDED)
+        FINISH_ONE_SIDED("", "q1")
         "le lr, 2b\n"
         "adds r10, #4\n"
         NEXT_CHANNEL("1b")
@@ -202,14 +232,14 @@ __attribute__((naked)) void ar_depthwise_tiles_s2_mve(const ar_depthwise_tiles_r
         "3:\n"
         CONSTANTS
         "4:\n"
-        FOUR_PAIRS
-        FINISH_TWO_SIDED
+        FOUR_PAIRS(FIRST_TWO_SIDED, NEXT_TWO_SIDED)
+        FINISH_TWO_SIDED("", "q1")
         "le lr, 4b\n"
         "adds r10, #4\n"
         NEXT_CHANNEL("3b")
         LEAVE);
-    /* clang-format on */
 }
+/* clang-format on */
 
 #else
 

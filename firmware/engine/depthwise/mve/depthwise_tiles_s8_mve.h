@@ -33,7 +33,7 @@ typedef struct {
      * is, for each tile, the offsets of its four columns in the strips. At stride 2 it is, for each of four pairs of
      * outputs, the offsets of the columns of the first output. Then follow the offsets of the outputs as eight
      * halfwords: those of the second four outputs alternate with those of the first four. All offsets are in bytes and
-     * for channel 0. */
+     * for channel 0. At stride 1, four words that are not used follow the last pass. */
     const uint32_t *passes;
     const uint32_t *last_passes;
     uint32_t *strips; /* scratch: [strips of a group][columns][channels] */

@@ -98,6 +98,8 @@ class Tiling:
                     channels * ((y + r) * self.out_w + x + q) for r in range(self.rows) for q in (0, 1)
                 ]
             words += [first << 16 | second for first, second in zip(outputs[:4], outputs[4:], strict=True)]
+        # At stride 1, the kernel reads the offsets of a tile after the last pass, and does not use them.
+        words += [0] * 4 if stride == 1 else []
         return np.array(words, np.uint32)
 
     def tables(self) -> tuple[np.ndarray, np.ndarray]:

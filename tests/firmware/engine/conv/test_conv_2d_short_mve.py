@@ -66,6 +66,10 @@ def short_strips() -> list[Model]:
             out_quant=Quantization((0.02,), (-20,)),
         ),
         conv("DEPTHWISE_CONV_2D", (1, 12, 10, 1), (1, 3, 3, 8), stride=2),
+        # Filters of three vectors, with 4, 5, 6 and 7 rows of outputs.
+        *(layer((2, h, 10, 1), (6, 10, 4, 1), stride=2, **_RELUS[0]) for h in (7, 9, 11, 13)),
+        layer((1, 6, 7, 4), (4, 3, 4, 4), **_RELUS[0]),
+        layer((1, 8, 5, 5), (4, 7, 1, 5), **_RELUS[0]),
     ]
 
 
@@ -88,26 +92,35 @@ def short_pixels() -> list[Model]:
     ]
 
 
+def copied_pixels() -> list[Model]:
+    return [
+        *(pointwise(d, 6, p, **_RELUS[0]) for d in (33, 40, 48) for p in (3, 4, 5, 6)),
+        *(pointwise(d, 4, 3, **k) for d in (1, 12, 20) for k in _RELUS),
+        layer((2, 9, 1, 40), (4, 1, 1, 40), activation=RELU6, out_quant=Quantization((0.02,), (-128,))),
+    ]
+
+
 def test_each_layer_runs_with_its_kernel() -> None:
     assert kernels(with_strips()) == {_STRIPS}
-    assert kernels(short_strips()) == {f"ar_conv_2d_short{n}_s8_mve" for n in (16, 32)}
+    assert kernels(short_strips()) == {f"ar_conv_2d_short{n}_s8_mve" for n in (16, 32, 48)}
+    assert kernels(copied_pixels()) == {f"ar_conv_2d_short{n}_s8_mve" for n in (16, 32, 48)}
     assert kernels(short_pixels()) == {f"ar_conv_2d_depth{n}_s8_mve" for n in (8, 16, 32)}
 
 
 def test_the_portable_bodies_are_exact() -> None:
-    models = [*with_strips(), *short_strips(), *short_pixels()]
+    models = [*with_strips(), *short_strips(), *short_pixels(), *copied_pixels()]
     assert compare(models, seed=5, runs=4, targets=[SPEED]) == []
 
 
 @pytest.mark.slow
 @pytest.mark.qemu
 def test_the_assembly_is_exact_on_a_cortex_m55() -> None:
-    models = [*with_strips(), *short_strips(), *short_pixels()]
+    models = [*with_strips(), *short_strips(), *short_pixels(), *copied_pixels()]
     assert compare_emulated(models, "qemu_mps3_an547", seed=8)[0] == []
 
 
 def test_other_builds_keep_their_kernels() -> None:
-    models = [*with_strips(), *short_strips(), *short_pixels()]
+    models = [*with_strips(), *short_strips(), *short_pixels(), *copied_pixels()]
     for target in (replace(SPEED, optimise="balanced"), replace(SPEED, optimise="ram")):
         assert {k.removesuffix("_row") for k in kernels(models, target)} == {"ar_conv_2d_s8_mve"}
     streamed = replace(SPEED, stream_input=True)
@@ -118,8 +131,14 @@ def test_a_strip_takes_no_more_memory_than_windows() -> None:
     """A strip of twelve rows has thirteen with padding. The kernel for short filters reads 32 bytes after it."""
     assert op_needs(layer((1, 12, 11, 3), (7, 3, 3, 3), stride=2).main, SPEED)[0].scratch == 13 * 9
     assert op_needs(layer((1, 12, 11, 3), (8, 3, 3, 3), stride=2).main, SPEED)[0].scratch == 13 * 9 + 32
+    assert op_needs(pointwise(40, 4, 4, **_RELUS[0]).main, SPEED)[0].scratch == 12 * 40 + 32
     tall = layer((1, 200, 4, 24), (6, 3, 3, 24))
     assert kernels([tall]) == {"ar_conv_2d_s8_mve"}
+
+
+def test_filters_of_three_vectors_need_outputs_above_the_zero_point() -> None:
+    assert kernels([pointwise(40, 6, 4)]) == {"ar_conv_2d_s8_mve"}
+    assert kernels([layer((1, 6, 7, 4), (4, 3, 4, 4))]) == {_STRIPS}
 
 
 def test_pairs_of_filters_are_packed_with_their_constants() -> None:
@@ -131,5 +150,5 @@ def test_pairs_of_filters_are_packed_with_their_constants() -> None:
     stored = words[:, :8].copy().view(np.int8).reshape(4, 16)
     assert np.array_equal(stored[:, :9], filters)
     assert not stored[:, 9:].any()
-    assert words[0, 8:].tolist() == [1, 2, 5, 6, -3, -3 * 2 + 1, 24, 23]
-    assert words[1, 8:].tolist() == [3, 4, 7, 8, -3 * 4 + 2, (-3 << 24) + (1 << 23), 22, 0]
+    assert words[0, 8:].tolist() == [1, 2, -3, -3 * 2 + 1, 5, 6, 24, 23]
+    assert words[1, 8:].tolist() == [3, 4, -3 * 4 + 2, (-3 << 24) + (1 << 23), 7, 8, 22, 0]

@@ -129,5 +129,7 @@ def test_every_output_is_in_a_pass() -> None:
 
 def _outputs(table: np.ndarray, stride: int) -> list[int]:
     """Return the offsets of the outputs of a table of passes."""
-    words = table.reshape(-1, 12 if stride == 1 else 20)[:, -4:]
+    # At stride 1, four words follow the last pass.
+    words = table[:-4].reshape(-1, 12) if stride == 1 else table.reshape(-1, 20)
+    words = words[:, -4:]
     return [int(v) for v in np.concatenate([words >> 16, words & 0xFFFF]).reshape(-1)]
