@@ -1,0 +1,49 @@
+/* CONV_2D, int8, on cores with the DSP extension, with little code and few bytes per channel: for builds for small
+ * flash.
+ *
+ * Filters are stored in pairs, two output channels in one int16, as in dot_s8_dsp.h. A pair has two words with the
+ * biases and parts of the multipliers (compact_scale.h), then a word for every two inputs. The inputs are widened to
+ * int16, minus their zero point, so padding is 0 and biases are those of the model. */
+#ifndef ARENITE_CONV_2D_S8_COMPACT_DSP_H
+#define ARENITE_CONV_2D_S8_COMPACT_DSP_H
+
+#include <stdint.h>
+
+#include "compact_scale.h"
+
+enum { AR_COMPACT_PIXELS = 3 }; /* pixels of a block, which are computed together */
+
+typedef struct {
+    const int8_t *input;     /* [batches][in_h][in_w][in_c] */
+    int8_t *output;          /* [batches][out_h][out_w][out_c] */
+    const uint32_t *filters; /* [out_c / 2][2 + 2 * groups]; out_c is even */
+    /* Scratch for the widened inputs of `blocks` blocks, int16 [blocks][2 * groups][AR_COMPACT_PIXELS][2]; filters of
+     * more than one tap have the copy of a window before it: [4 * groups + 4] bytes. */
+    int8_t *scratch;
+    ar_compact_format format;
+    uint16_t batches, in_h, in_w, in_c, out_h, out_w, out_c;
+    uint16_t groups; /* number of inputs of a filter / 4, rounded up */
+    uint16_t pad_top, pad_left;
+    uint8_t k_h, k_w, stride_h, stride_w; /* no dilation */
+    uint8_t blocks, copies;               /* copies: 1 if windows are copied, 0 if a window is one pixel */
+    int8_t zero_point;                    /* of the input */
+} ar_conv_2d_compact_params;
+
+void ar_conv_2d_s8_compact_dsp(const ar_conv_2d_compact_params *p);
+
+/* The work for a pair of filters, in the order in which the assembly reads it. */
+typedef struct {
+    int32_t both, second;    /* 256 * (bias of the first channel) + second; bias of the second channel */
+    const uint32_t *weights; /* the words of the pair after the biases */
+    int32_t groups;
+    const int32_t *x;          /* the widened inputs of the first block */
+    ar_compact_scale scale[2]; /* of the two channels */
+    int8_t *out;               /* address of the first channel of the first pixel */
+    int32_t pixel;  /* bytes from one pixel to the next; 0 if the pixels of a block are the same one */
+    int32_t blocks; /* at least 1 */
+} ar_compact_pair;
+
+/* Computes the outputs of two channels for all blocks. The function changes `work`. */
+void ar_compact_pair_s8_dsp(ar_compact_pair *work);
+
+#endif
