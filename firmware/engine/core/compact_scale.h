@@ -16,11 +16,11 @@ typedef struct {
     uint8_t dropped;    /* number of low bits that a multiplier has and its stored form does not */
 } ar_compact_format;
 
-/* An output is the lowest byte of
- *     saturate((y - (y < 0) + rounding) >> right), where y = (2 * sum * multiplier + 2^31) >> 32.
+/* An output is
+ *     saturate((y + rounding - (sum < 0)) >> right), where y = (2 * sum * multiplier + 2^31) >> 32.
  * This is LiteRT's rescaling, which rounds twice: rounding = (2 * zero point + 1) << (right - 1) has the half that is
- * added before the shift, and the zero point that is added after it. Subtracting one from negative values makes the
- * shift round ties away from zero. */
+ * added before the shift, and the zero point that is added after it. Subtracting one makes the shift round ties away
+ * from zero if y is below zero. If y is 0, it changes nothing, because `right` is at least 1. */
 typedef struct {
     int32_t multiplier, rounding, right;
 } ar_compact_scale;
@@ -50,7 +50,7 @@ static inline ar_compact_scale ar_compact_scale_of(const ar_compact_format *f, u
 static inline int8_t ar_compact_output(int32_t twice, const ar_compact_scale *s)
 {
     const int32_t y = (int32_t)(((int64_t)twice * s->multiplier + ((int64_t)1 << 31)) >> 32);
-    const int32_t v = (y + (y >> 31) + s->rounding) >> s->right;
+    const int32_t v = (y + s->rounding + (twice >> 31)) >> s->right;
     return (int8_t)(v < INT8_MIN ? INT8_MIN : v > INT8_MAX ? INT8_MAX : v);
 }
 

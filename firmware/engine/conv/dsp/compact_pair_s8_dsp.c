@@ -1,5 +1,5 @@
 /* Multiplies blocks of 3 pixels with a pair of filters, and rescales their sums, for builds for small flash: 19
- * instructions for 24 products and 66 instructions for a block. conv_2d_s8_compact_dsp.h describes the layouts. */
+ * instructions for 24 products and 60 instructions for a block. conv_2d_s8_compact_dsp.h describes the layouts. */
 #include "conv_2d_s8_compact_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
@@ -9,7 +9,8 @@
  *  r5-r7: 256 * A + B of each pixel                  r8-r10: B of each pixel
  *  r11: address of the next widened inputs           r12: address of the next filter words
  *  lr: number of groups left
- * RESCALE computes an output from twice the sum in `r`, with the scale in r0 to r2. */
+ * RESCALE computes an output from twice the sum in `r`, with the scale in r0 to r2 (compact_scale.h); it overwrites
+ * r3. */
 
 /* clang-format off */
 #define WORD(w) \
@@ -18,8 +19,7 @@
     "sxtb16 " w ", " w "\n" \
     "smlad r8, " w ", r0, r8\n smlad r9, " w ", r1, r9\n smlad r10, " w ", r2, r10\n"
 #define RESCALE(r) \
-    "smmulr " r ", " r ", r0\n add " r ", " r ", " r ", asr #31\n add " r ", r1\n asr " r ", r2\n" \
-    "ssat " r ", #8, " r "\n"
+    "add r3, r1, " r ", asr #31\n smmlar " r ", " r ", r0, r3\n asr " r ", r2\n ssat " r ", #8, " r "\n"
 
 __attribute__((naked)) void ar_compact_pair_s8_dsp(ar_compact_pair *work __attribute__((unused)))
 {

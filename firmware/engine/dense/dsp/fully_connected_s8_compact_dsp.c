@@ -5,7 +5,39 @@
 #include "fixed_point.h"
 #include "sxtb16.h"
 
-/* Writes an output of unit c to `out`. */
+/* The sums of the two units of a pair: 256 * (sum of the first unit) + (sum of the second unit), and the latter. */
+typedef struct {
+    int32_t both, second;
+} pair_sums;
+
+/* Adds the products of `rounds` * 8 inputs. */
+static inline pair_sums add_products(pair_sums sums, const int32_t *words, const int32_t *x, int32_t rounds)
+{
+#ifdef __ARM_FEATURE_DSP
+    register int32_t w0 __asm__("r4"); /* consecutive registers, for LDRD */
+    register int32_t w1 __asm__("r5");
+    register int32_t x0 __asm__("r6");
+    register int32_t x1 __asm__("r7");
+#define FOUR                                                                                \
+    "ldrd r4, r5, [%[words]], #8\n ldrd r6, r7, [%[x]], #8\n"                               \
+    "smlad %[both], r4, r6, %[both]\n sxtb16 r4, r4\n smlad %[second], r4, r6, %[second]\n" \
+    "smlad %[both], r5, r7, %[both]\n sxtb16 r5, r5\n smlad %[second], r5, r7, %[second]\n"
+    __asm__("1:\n" FOUR FOUR "subs %[rounds], #1\n bne 1b\n"
+            : [both] "+r"(sums.both), [second] "+r"(sums.second), [words] "+r"(words), [x] "+r"(x),
+              [rounds] "+r"(rounds), "=&r"(w0), "=&r"(w1), "=&r"(x0), "=&r"(x1)
+            :
+            : "cc", "memory");
+#undef FOUR
+#else
+    for (const int32_t *end = words + 4 * rounds; words != end; words++, x++) {
+        sums.both = ar_add_products16(sums.both, *words, *x);
+        sums.second = ar_add_products16(sums.second, ar_sxtb16((uint32_t)*words), *x);
+    }
+#endif
+    return sums;
+}
+
+/* Writes the output of unit c to out[c]. */
 static void store(const ar_fully_connected_compact_params *p, int32_t c, int32_t sum, int8_t *out)
 {
     const int32_t k = p->per_channel ? c : 0;
@@ -26,20 +58,13 @@ void ar_fully_connected_s8_compact_dsp(const ar_fully_connected_compact_params *
             x[0] = ar_subtract16(ar_sxtb16(bytes), zeros);
             x[1] = ar_subtract16(ar_sxtb16_ror8(bytes), zeros);
         }
-        const int32_t *word = p->pairs;
-        for (int32_t c = 0; c < p->units; c += 2) {
-            int32_t both = word[0];
-            int32_t second = word[1];
-            word += 2;
-            for (x = p->scratch; x != p->scratch + 2 * p->groups; x += 2, word += 2) {
-                both = ar_add_products16(both, word[0], x[0]);
-                second = ar_add_products16(second, ar_sxtb16((uint32_t)word[0]), x[0]);
-                both = ar_add_products16(both, word[1], x[1]);
-                second = ar_add_products16(second, ar_sxtb16((uint32_t)word[1]), x[1]);
-            }
-            store(p, c, (int32_t)((uint32_t)both - (uint32_t)second) >> 8, out);
+        const int32_t *pair = p->pairs;
+        for (int32_t c = 0; c < p->units; c += 2, pair += 2 + 4 * p->rounds) {
+            const pair_sums sums =
+                add_products((pair_sums){pair[0], pair[1]}, pair + 2, p->scratch, p->rounds);
+            store(p, c, (int32_t)((uint32_t)sums.both - (uint32_t)sums.second) >> 8, out);
             if (c + 1 < p->units) {
-                store(p, c + 1, second, out);
+                store(p, c + 1, sums.second, out);
             }
         }
     }

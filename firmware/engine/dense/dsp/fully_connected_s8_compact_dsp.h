@@ -10,13 +10,13 @@
 typedef struct {
     const int8_t *input;       /* [batches][depth] */
     int8_t *output;            /* [batches][units] */
-    const int32_t *pairs;      /* [(units + 1) / 2][2 + 2 * groups] */
+    const int32_t *pairs;      /* [(units + 1) / 2][2 + 4 * rounds] */
     const int32_t *multiplier; /* of ar_requant_once: for each unit, or one for all units */
     const int8_t *shift;
-    int32_t *scratch; /* a row of inputs, minus the zero point, as int16 [4 * groups] */
+    int32_t *scratch; /* a row of inputs, minus the zero point, as int16 [8 * rounds] */
     uint32_t batches;
     uint16_t depth, units;
-    uint16_t groups; /* depth / 4, rounded up */
+    uint16_t rounds; /* depth / 8, rounded up */
     int8_t input_zero, output_zero;
     uint8_t per_channel; /* 1: one multiplier and shift per unit; 0: one for all units */
 } ar_fully_connected_compact_params;

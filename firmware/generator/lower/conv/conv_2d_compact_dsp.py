@@ -3,6 +3,7 @@ channel, which computes the same."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -18,9 +19,40 @@ from arenite.firmware.generator.target import DSP, MVE, Target
 #: AR_COMPACT_PIXELS in conv_2d_s8_compact_dsp.h, and the bytes of one group of inputs of a block.
 _PIXELS, _GROUP_BYTES = 3, 24
 #: The bytes of blocks that are widened together. With more blocks, the scales of a channel are unpacked less often.
-_BLOCK_BYTES = 384
+_BLOCK_BYTES = 400
 #: The largest value of the fields with 8 and with 16 bits.
 _MAX_8, _MAX_16 = 0xFF, 0xFFFF
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """The rows of a filter, the bytes of each row, and the number of output pixels of the layer."""
+
+    rows: int
+    run: int
+    pixels: int
+
+    @property
+    def groups(self) -> int:
+        """The number of groups of four inputs. Each row begins a new group."""
+        return self.rows * -(-self.run // 4)
+
+    @property
+    def widened(self) -> int:
+        """The bytes of the copy of a row, before the widened inputs."""
+        return -(-self.run // 4) * 4
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks that are widened together."""
+        return max(1, min(_BLOCK_BYTES // (_GROUP_BYTES * self.groups), self.pixels // _PIXELS))
+
+    @property
+    def order(self) -> np.ndarray:
+        """The inputs of a window in the order in which the kernel reads them, like ``TapOrder.order``."""
+        row = row_order(self.run, 4)
+        starts = self.run * np.arange(self.rows)[:, None]
+        return np.where(row < 0, row, row + starts).reshape(-1)
 
 
 class CompactConvolutionDsp(Variant):
@@ -44,55 +76,54 @@ class CompactConvolutionDsp(Variant):
             return False
         if max(*w.shape[1:3]) > _MAX_8 or max(*inp.shape, *out.shape, *view_convolution(graph, op).padding) > _MAX_16:
             return False
-        if groups_of(w.shape[1] * w.shape[2] * in_c) > _MAX_16:
+        shape = _shape(graph, op)
+        if max(shape.groups, shape.widened) > _MAX_16:
             return False
         layer = compact_layer(graph, op, self.axis, target)
         return layer is not None and pairs_fit(np.moveaxis(layer.weights, self.axis, 0))
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        groups = self._groups(graph, op)
-        copy = 4 * groups + 4 if _copies(graph, op) else 0
-        return copy + self._blocks(graph, op) * groups * _GROUP_BYTES
+        shape = _shape(graph, op)
+        return shape.widened + shape.blocks * shape.groups * _GROUP_BYTES
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
         """Return (0, 0) for filters of one tap if the output has no more channels than the input: the kernel widens
         blocks of pixels before it writes their outputs, which then do not reach beyond these blocks."""
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
-        return () if _copies(graph, op) or out.shape[3] > inp.shape[3] else ((0, 0),)
+        has_one_tap = tuple(graph.tensors[op.inputs[1]].shape[1:3]) == (1, 1)
+        return ((0, 0),) if has_one_tap and out.shape[3] <= inp.shape[3] else ()
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         graph, op = ctx.graph, ctx.op
         view = view_convolution(graph, op)
         layer = require_accepted(compact_layer(graph, op, self.axis, ctx.target))
         weights = np.moveaxis(layer.weights, self.axis, 0)
-        (k_h, k_w), (batches, in_h, in_w, in_c) = view.kernel, view.input.shape
-        words = weight_words(weights, row_order(k_h * k_w * in_c, 4))
+        shape, (_, in_h, in_w, in_c) = _shape(graph, op), view.input.shape
+        words = weight_words(weights, shape.order)
         filters = np.concatenate([layer.words.reshape(-1, 2), words], axis=1)
-        _, out_h, out_w, out_c = view.output.shape
-        if _is_one_row(graph, op):
-            batches, in_h, out_h, in_w, out_w = 1, 1, 1, batches * in_h * in_w, batches * out_h * out_w
+        batches, out_h, out_w, out_c = view.output.shape
         fields = {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
             "filters": ctx.weights(filters.view(np.uint32), "filters"),
             "scratch": ctx.scratch_ptr(),
             "format": layer.format_fields(ctx.table(layer.table, "scales")),
-            "batches": batches,
+            "pixels": batches * out_h * out_w,
             "in_h": in_h,
             "in_w": in_w,
             "in_c": in_c,
             "out_h": out_h,
             "out_w": out_w,
             "out_c": out_c,
-            "groups": self._groups(graph, op),
+            "row_bytes": shape.run,
+            "groups": shape.groups,
+            "widened": shape.widened,
             "pad_top": view.padding[0],
             "pad_left": view.padding[1],
-            "k_h": k_h,
-            "k_w": k_w,
+            "k_h": shape.rows,
             "stride_h": view.stride[0],
             "stride_w": view.stride[1],
-            "blocks": self._blocks(graph, op),
-            "copies": int(_copies(graph, op)),
+            "blocks": shape.blocks,
             "zero_point": view.input.zero_point,
         }
         return KernelCall(
@@ -102,17 +133,6 @@ class CompactConvolutionDsp(Variant):
             "ar_conv_2d_compact_params",
             fields,
         )
-
-    def _groups(self, graph: Subgraph, op: Op) -> int:
-        k_h, k_w = graph.tensors[op.inputs[1]].shape[1:3]
-        return groups_of(k_h * k_w * graph.tensors[op.inputs[0]].shape[3])
-
-    def _blocks(self, graph: Subgraph, op: Op) -> int:
-        """Return the number of blocks that are widened together."""
-        out = graph.tensors[op.outputs[0]]
-        row = out.elements // out.shape[3] if _is_one_row(graph, op) else out.shape[2]
-        fitting = _BLOCK_BYTES // (_GROUP_BYTES * self._groups(graph, op))
-        return max(1, min(fitting, row // _PIXELS))
 
 
 @variant
@@ -128,18 +148,7 @@ class DepthwiseOfOneChannelCompactDsp(CompactConvolutionDsp):
     priority = 310
 
 
-def groups_of(inputs: int) -> int:
-    """Return the number of groups of four inputs."""
-    return -(-inputs // 4)
-
-
-def _copies(graph: Subgraph, op: Op) -> bool:
-    """Return whether windows must be copied, because they have more than one tap."""
-    return tuple(graph.tensors[op.inputs[1]].shape[1:3]) != (1, 1)
-
-
-def _is_one_row(graph: Subgraph, op: Op) -> bool:
-    """Return whether the pixels of all images are computed as one row."""
-    out = graph.tensors[op.outputs[0]]
-    steps = (op.options["stride_h"], op.options["stride_w"])
-    return not _copies(graph, op) and steps == (1, 1) and out.elements // out.shape[3] <= _MAX_16
+def _shape(graph: Subgraph, op: Op) -> _Shape:
+    w, out = graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
+    run = w.shape[2] * graph.tensors[op.inputs[0]].shape[3]
+    return _Shape(w.shape[1], run, out.elements // out.shape[3])

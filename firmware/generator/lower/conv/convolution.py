@@ -247,6 +247,10 @@ def stored_layer(
             dense = None if short is None else compact_channels(short, replaced.bias)
             if dense is not None:
                 return StoredLayer(replaced, None, dense)
+        if replaced is not None:
+            packed = pack(replaced.multiplier, replaced.shift, *bounds(replaced), levels)
+            if packed is not None:
+                return StoredLayer(replaced, packed, None)
     return StoredLayer(layer, pack(layer.multiplier, layer.shift, *bounds(layer), levels), None)
 
 
@@ -264,7 +268,8 @@ def convolution_fields(
     if len(multiplier) == 1:
         multiplier, shift = np.repeat(multiplier, out.shape[3]), np.repeat(shift, out.shape[3])
     act_min, act_max = view.activation_range
-    layer = LayerChannels(multiplier, shift, biases_of(view.bias, len(multiplier)), view.filters)
+    biases = biases_of(view.bias, len(multiplier))
+    layer = LayerChannels(multiplier, shift, biases, view.filters)
     stored = (
         stored_layer(ctx.target, layer, axis, inp, out, (act_min, act_max)) if out.dtype == "int8" else None
     )
@@ -275,6 +280,8 @@ def convolution_fields(
     bias_values = view.bias_values
     if dense is not None:
         bias_values = dense.bias
+    elif stored is not None and stored.channels.bias is not biases:
+        bias_values = stored.channels.bias
     table = layer.multiplier if packed is None else packed
     return {
         "input": ctx.input_ptr(view.position),

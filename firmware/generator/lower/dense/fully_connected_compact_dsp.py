@@ -21,8 +21,8 @@ from arenite.firmware.generator.target import DSP, MVE, Target
 _INT8 = (-128, 127)
 #: With an accumulator nearer to zero than this number, 256 * accumulator has 32 bits.
 _MAX_SUM = 1 << 23
-#: Bytes of a group of four inputs that are widened.
-_GROUP_BYTES = 8
+#: Inputs that are multiplied in one round, and their bytes when they are widened.
+_ROUND, _ROUND_BYTES = 8, 16
 
 
 @variant
@@ -47,7 +47,7 @@ class FullyConnectedCompactDsp(Variant):
         return proven_scales(inp, w, bias, out, _INT8) is not None
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        return -(-graph.tensors[op.inputs[1]].shape[1] // 4) * _GROUP_BYTES
+        return -(-graph.tensors[op.inputs[1]].shape[1] // _ROUND) * _ROUND_BYTES
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         inp, w, bias, out = _tensors(ctx.graph, ctx.op)
@@ -60,7 +60,7 @@ class FullyConnectedCompactDsp(Variant):
         first, second = channel_pairs(biases[:, None])
         starts = np.concatenate([256 * first + second, second], axis=1)
         starts = (starts & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
-        words = weight_words(w.data, row_order(depth, 4))
+        words = weight_words(w.data, row_order(depth))
         fields = {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
@@ -71,7 +71,7 @@ class FullyConnectedCompactDsp(Variant):
             "batches": out.elements // units,
             "depth": depth,
             "units": units,
-            "groups": -(-depth // 4),
+            "rounds": -(-depth // _ROUND),
             "input_zero": inp.zero_point,
             "output_zero": out.zero_point,
             "per_channel": int(len(multiplier) > 1),

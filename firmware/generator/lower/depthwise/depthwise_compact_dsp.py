@@ -13,8 +13,8 @@ from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerCont
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import DSP, MVE, Target
 
-#: The axis of the channels in the weights.
-_AXIS = 3
+#: The axis of the channels in the weights, and the number of channels that are computed together.
+_AXIS, _GROUP = 3, 4
 #: The largest value of the fields with 8 and with 16 bits.
 _MAX_8, _MAX_16 = 0xFF, 0xFFFF
 
@@ -39,6 +39,13 @@ class _Plane:
         return (self.output[0] - 1) * self.stride[0] + self.kernel[0]
 
     @property
+    def size(self) -> int:
+        """The int16 values of a channel's scratch: its columns, and two weights for each pair of taps. It is even, so that
+        the weights of every channel begin at a word."""
+        values = self.columns * self.kernel[0] + self.rows + 2 * self.pairs
+        return values + values % 2
+
+    @property
     def pairs(self) -> int:
         return -(-self.kernel[0] * self.kernel[1] // 2)
 
@@ -49,7 +56,7 @@ class DepthwiseCompactDsp(Variant):
     tiers = (DSP, MVE)
     priority = 300
     compact = True
-    kernels = ("depthwise_compact5_s8_dsp.c", "depthwise_conv_2d_s8_compact_dsp.c")
+    kernels = ("depthwise_compact_row_s8_dsp.c", "depthwise_conv_2d_s8_compact_dsp.c")
 
     def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         if target.optimise != "flash" or target.stream_input:
@@ -62,13 +69,12 @@ class DepthwiseCompactDsp(Variant):
         plane = _plane(graph, op)
         if max(*plane.kernel, *plane.padding, *plane.stride) > _MAX_8:
             return False
-        if max(*inp.shape, *graph.tensors[op.outputs[0]].shape, plane.columns, plane.pairs) > _MAX_16:
+        if max(*inp.shape, *graph.tensors[op.outputs[0]].shape, plane.size) > _MAX_16:
             return False
         return compact_layer(graph, op, _AXIS, target) is not None
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        plane = _plane(graph, op)
-        return 2 * (2 * plane.pairs + plane.columns * plane.kernel[0] + plane.rows + 1)
+        return 2 * _GROUP * _plane(graph, op).size
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
         """Return (0, 0) at stride 1 and equal shapes, where an output row overwrites an input row only after that row
@@ -96,6 +102,7 @@ class DepthwiseCompactDsp(Variant):
             "out_w": plane.output[1],
             "columns": plane.columns,
             "pairs": plane.pairs,
+            "size": plane.size,
             "k_h": plane.kernel[0],
             "k_w": plane.kernel[1],
             "stride_h": plane.stride[0],
