@@ -4,6 +4,22 @@
 
 #include "sxtb16.h"
 
+/* Widens `bytes` bytes, rounded up to a multiple of four, for one pixel of a block. `zeros` is subtracted from every two
+ * values. Returns the address for the next values. */
+static __attribute__((noinline)) int32_t *widen(const int8_t *from, int32_t bytes, int32_t *to, int32_t zeros)
+{
+    do {
+        uint32_t four;
+        __builtin_memcpy(&four, from, 4);
+        from += 4;
+        to[0] = ar_subtract16(ar_sxtb16(four), zeros);
+        to[AR_COMPACT_PIXELS] = ar_subtract16(ar_sxtb16_ror8(four), zeros);
+        to += 2 * AR_COMPACT_PIXELS;
+        bytes -= 4;
+    } while (bytes > 0);
+    return to;
+}
+
 /* Widens the inputs of the window whose first tap is at row `top` and column `left` of the image, for one pixel of a
  * block. Rows that are not completely inside the image are copied first, with their padding. The last group of a row may
  * have up to three bytes after it, which are multiplied with weights of zero. */
@@ -14,43 +30,17 @@ static void widen_window(const ar_conv_2d_compact_params *p, const int8_t *image
     const int32_t end = p->in_w * p->in_c;
     const int32_t first = left * p->in_c;
     const int32_t run = p->row_bytes;
-    for (const int32_t stop = top + p->k_h; top < stop; top++) {
-        const int32_t inside = top >= 0 && top < p->in_h;
-        const int8_t *from = image + top * end + first;
+    const int8_t *from = image + top * end + first;
+    for (int32_t n = p->k_h; n != 0; n--, top++, from += end) {
+        const int32_t inside = (uint32_t)top < p->in_h;
+        const int8_t *row = from;
         if (!inside || first < 0 || first + run > end) {
+            row = p->scratch;
             for (int32_t i = 0; i < run; i++) {
                 p->scratch[i] = inside && first + i >= 0 && first + i < end ? from[i] : p->zero_point;
             }
-            from = p->scratch;
         }
-        for (int32_t i = run; i > 0; i -= 4, from += 4, to += 2 * AR_COMPACT_PIXELS) {
-            uint32_t bytes;
-            __builtin_memcpy(&bytes, from, 4);
-            to[0] = ar_subtract16(ar_sxtb16(bytes), zeros);
-            to[AR_COMPACT_PIXELS] = ar_subtract16(ar_sxtb16_ror8(bytes), zeros);
-        }
-    }
-}
-
-/* Computes all outputs of the blocks whose inputs are widened at `x`. */
-static void multiply(const ar_conv_2d_compact_params *p, const int32_t *x, int8_t *out, int32_t blocks,
-                     int32_t pixel)
-{
-    const uint32_t *pair = p->filters;
-    for (int32_t c = 0; c < p->out_c; c += 2, pair += 2 + 2 * p->groups) {
-        ar_compact_pair work;
-        work.second = ar_compact_bias(&p->format, pair[1]);
-        work.both = (int32_t)(((uint32_t)ar_compact_bias(&p->format, pair[0]) << 8) + (uint32_t)work.second);
-        work.weights = pair + 2;
-        work.groups = p->groups;
-        work.x = x;
-        for (int32_t i = 0; i < 2; i++) {
-            work.scale[i] = ar_compact_scale_of(&p->format, pair[i], c + i);
-        }
-        work.out = out + c;
-        work.pixel = pixel;
-        work.blocks = blocks;
-        ar_compact_pair_s8_dsp(&work);
+        to = widen(row, run, to, zeros);
     }
 }
 
@@ -84,7 +74,24 @@ void ar_conv_2d_s8_compact_dsp(const ar_conv_2d_compact_params *p)
                 }
             }
         }
-        multiply(p, widened, out, blocks, step * p->out_c);
+        ar_compact_work work = {
+            .filters = p->filters,
+            .groups = p->groups,
+            .x = widened,
+            .blocks = blocks,
+            .out = out,
+            .pixel = step * p->out_c,
+            .table = p->format.table,
+            .pairs = p->out_c / 2,
+            .spare = p->format.spare,
+            .room = 32u - p->format.spare,
+            .mask = (1u << p->format.shift_bits) - 1u,
+            .shift_bits = p->format.shift_bits,
+            .dropped = p->format.dropped,
+            .shift_base = p->format.shift_base,
+            .zero_twice = p->format.zero_twice,
+        };
+        ar_compact_pairs_s8_dsp(&work);
         const int32_t done = step ? AR_COMPACT_PIXELS * blocks : 1;
         out += done * p->out_c;
         left -= done;

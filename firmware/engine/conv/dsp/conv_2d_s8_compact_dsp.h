@@ -24,8 +24,8 @@ typedef struct {
     uint32_t pixels; /* of all outputs */
     uint16_t in_h, in_w, in_c, out_h, out_w, out_c;
     uint16_t row_bytes; /* bytes of a row of a window: k_w * in_c */
-    uint16_t groups;  /* number of groups of four inputs of a filter; each row begins a new group */
-    uint16_t widened; /* a multiple of 4 */
+    uint16_t groups;    /* number of groups of four inputs of a filter; each row begins a new group */
+    uint16_t widened;   /* a multiple of 4 */
     uint16_t pad_top, pad_left;
     uint8_t k_h, stride_h, stride_w; /* no dilation */
     uint8_t blocks;
@@ -34,19 +34,25 @@ typedef struct {
 
 void ar_conv_2d_s8_compact_dsp(const ar_conv_2d_compact_params *p);
 
-/* The work for a pair of filters, in the order in which the assembly reads it. */
+/* The work for blocks of pixels whose inputs are widened, in the order in which the assembly reads it. */
 typedef struct {
-    int32_t both, second;    /* 256 * (bias of the first channel) + second; bias of the second channel */
-    const uint32_t *weights; /* the words of the pair after the biases */
+    const uint32_t *filters;
     int32_t groups;
-    const int32_t *x;          /* the widened inputs of the first block */
-    ar_compact_scale scale[2]; /* of the two channels */
-    int8_t *out;               /* address of the first channel of the first pixel */
-    int32_t pixel;  /* bytes from one pixel to the next; 0 if the pixels of a block are the same one */
-    int32_t blocks; /* at least 1 */
-} ar_compact_pair;
+    const int32_t *x;  /* the widened inputs of the first block */
+    int32_t blocks;    /* at least 1 */
+    int8_t *out;       /* address of the first channel of the first pixel */
+    int32_t pixel;     /* bytes from one pixel to the next; 0 if the pixels of a block are the same one */
+    const void *table; /* the next four are from ar_compact_format */
+    int32_t pairs;     /* of filters, at least 1 */
+    uint32_t spare;
+    uint32_t room; /* 32 - spare */
+    uint32_t mask; /* has shift_bits ones */
+    uint32_t shift_bits, dropped;
+    int32_t shift_base, zero_twice;
+    int32_t state[11]; /* used by the assembly */
+} ar_compact_work;
 
-/* Computes the outputs of two channels for all blocks. The function changes `work`. */
-void ar_compact_pair_s8_dsp(ar_compact_pair *work);
+/* Computes the outputs of all pairs of filters for all blocks. The function changes `work`. */
+void ar_compact_pairs_s8_dsp(ar_compact_work *work);
 
 #endif

@@ -4,22 +4,27 @@
 enum { GROUP = AR_DEPTHWISE_COMPACT_GROUP };
 
 /* Widens a row of the image to the columns of a group, with its padding, or a row of padding if `from` is 0. */
-static void add_row(const ar_depthwise_compact_params *p, const int8_t *from, int16_t *to)
+static __attribute__((noinline)) void add_row(const ar_depthwise_compact_params *p, const int8_t *from,
+                                              int16_t *to)
 {
     const int32_t gap = p->k_h;
     const int32_t size = p->size;
-    const int32_t end = p->pad_left + p->in_w;
-    for (int32_t x = 0; x < p->columns; x++, to += gap) {
+    const int32_t channels = p->channels;
+    const uint32_t padding = (uint8_t)p->zero_point * 0x01010101u;
+    const uint32_t inside = from ? p->in_w : 0;
+    int16_t *third = to + 2 * size;
+    uint32_t x = 0u - p->pad_left;
+    for (int32_t n = p->columns; n != 0; n--, x++, to += gap, third += gap) {
         /* The bytes after the last channel may be those of the next pixel. Their outputs are not stored. */
-        uint32_t bytes = (uint8_t)p->zero_point * 0x01010101u;
-        if (from != 0 && x >= p->pad_left && x < end) {
+        uint32_t bytes = padding;
+        if (x < inside) {
             __builtin_memcpy(&bytes, from, 4);
-            from += p->channels;
+            from += channels;
         }
         to[0] = (int8_t)bytes;
         to[size] = (int8_t)(bytes >> 8);
-        to[2 * size] = (int8_t)(bytes >> 16);
-        to[3 * size] = (int8_t)(bytes >> 24);
+        third[0] = (int8_t)(bytes >> 16);
+        third[size] = (int8_t)(bytes >> 24);
     }
 }
 
@@ -59,16 +64,15 @@ void ar_depthwise_conv_2d_s8_compact_dsp(const ar_depthwise_compact_params *p)
                 bias -= *w * p->zero_point;
                 weights[k] = (int16_t)(2 * *w);
             }
-            group[i] = (ar_depthwise_compact_row){
-                .out = p->output + c + i,
-                .count = p->out_w,
-                .step = 2 * p->stride_w * p->k_h,
-                .bias = 2 * bias,
-                .scale = ar_compact_scale_of(&p->format, word, c + i),
-                .channels = p->channels,
-                .weights = weights,
-                .pairs = p->pairs,
-            };
+            ar_depthwise_compact_row *row = &group[i];
+            row->out = p->output + c + i;
+            row->count = p->out_w;
+            row->step = 2 * p->stride_w * p->k_h;
+            row->bias = 2 * bias;
+            row->scale = ar_compact_scale_of(&p->format, word, c + i);
+            row->channels = p->channels;
+            row->weights = weights;
+            row->pairs = p->pairs;
         }
         const int8_t *image = p->input + c;
         for (int32_t b = p->batches; b != 0; b--, image += p->in_h * p->in_w * p->channels) {

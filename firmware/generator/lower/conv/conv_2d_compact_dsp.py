@@ -60,9 +60,9 @@ class CompactConvolutionDsp(Variant):
     channels in the weights."""
 
     tiers = (DSP, MVE)
-    priority = 300
+    priority = 150
     compact = True
-    kernels = ("compact_pair_s8_dsp.c", "conv_2d_s8_compact_dsp.c")
+    kernels = ("compact_pairs_s8_dsp.c", "conv_2d_s8_compact_dsp.c")
     axis: ClassVar[int]
 
     def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
@@ -145,7 +145,7 @@ class Conv2DCompactDsp(CompactConvolutionDsp):
 class DepthwiseOfOneChannelCompactDsp(CompactConvolutionDsp):
     op_name = "DEPTHWISE_CONV_2D"
     axis = 3
-    priority = 310
+    priority = 160
 
 
 def _shape(graph: Subgraph, op: Op) -> _Shape:

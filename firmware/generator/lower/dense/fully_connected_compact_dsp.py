@@ -29,7 +29,7 @@ _ROUND, _ROUND_BYTES = 8, 16
 class FullyConnectedCompactDsp(Variant):
     op_name = "FULLY_CONNECTED"
     tiers = (DSP, MVE)
-    priority = 300
+    priority = 150
     compact = True
     kernels = ("fully_connected_s8_compact_dsp.c",)
 

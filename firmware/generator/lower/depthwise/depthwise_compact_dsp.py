@@ -54,7 +54,7 @@ class _Plane:
 class DepthwiseCompactDsp(Variant):
     op_name = "DEPTHWISE_CONV_2D"
     tiers = (DSP, MVE)
-    priority = 300
+    priority = 150
     compact = True
     kernels = ("depthwise_compact_row_s8_dsp.c", "depthwise_conv_2d_s8_compact_dsp.c")
 
