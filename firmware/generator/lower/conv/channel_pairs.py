@@ -68,14 +68,24 @@ def tap_order(k_h: int, k_w: int, in_c: int, dilation_w: int) -> TapOrder:
 def packable(folded: FoldedLayer) -> bool:
     """Return whether 256 * a + b always fits into 16 bits, where a is a weight of an even channel and b the weight of
     the next odd channel for the same input."""
-    even, odd = channel_pairs(folded.weights.reshape(len(folded.weights), -1))
+    return pairs_fit(folded.weights)
+
+
+def pairs_fit(weights: np.ndarray) -> bool:
+    """Do the same as ``packable`` for weights whose first axis is the output channels."""
+    even, odd = channel_pairs(weights.astype(np.int64).reshape(len(weights), -1))
     return bool(np.all(256 * even + odd >= -(1 << 15)))
 
 
 def pair_words(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
     """Return the weights, int32 [channel pairs, len(order) / 2]. A word is for two inputs, the first in the low half.
     A half is 256 * (weight of the even channel) + (weight of the odd channel)."""
-    weights = folded.weights.reshape(len(folded.weights), -1)
+    return weight_words(folded.weights, order)
+
+
+def weight_words(weights: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Do the same as ``pair_words`` for weights whose first axis is the output channels."""
+    weights = weights.astype(np.int64).reshape(len(weights), -1)
     ordered = np.where(order == _NONE, 0, weights[:, order])
     even, odd = channel_pairs(ordered)
     halves = (256 * even + odd) & 0xFFFF
@@ -155,7 +165,9 @@ def quad_requant(folded: FoldedLayer) -> np.ndarray:
     return np.concatenate([table, np.zeros_like(table[:1])]) if len(table) % 2 else table
 
 
-def row_order(depth: int) -> np.ndarray:
-    """Return an order like ``TapOrder.order`` for ``depth`` consecutive inputs, padded to a multiple of eight."""
-    within = (4 * np.arange(2 * -(-depth // 8))[:, None] + GROUP_ORDER).reshape(-1)
+def row_order(depth: int, multiple: int = 8) -> np.ndarray:
+    """Return an order like ``TapOrder.order`` for ``depth`` consecutive inputs, padded to a multiple of ``multiple``,
+    which is 4 or 8."""
+    groups = multiple // 4 * -(-depth // multiple)
+    within = (4 * np.arange(groups)[:, None] + GROUP_ORDER).reshape(-1)
     return np.where(within < depth, within, _NONE)

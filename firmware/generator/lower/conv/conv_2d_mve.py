@@ -25,7 +25,7 @@ from arenite.firmware.generator.target import MVE, Target
 _GROUP, _MAX_ROWS = 4, 16
 #: For each goal of the build: the bytes of windows that are copied side by side before they are multiplied. With more
 #: windows, a group of filters is set up less often. The inner product needs at least two windows for full speed.
-_PATCH_BYTES = {"speed": 2048, "balanced": 1024, "ram": 384}
+_PATCH_BYTES = {"speed": 2048, "balanced": 1024, "ram": 384, "flash": 384}
 
 #: Instructions of strips: of a column, and of sixteen bytes of one row of it. Instructions of windows: of a window, of
 #: one of its rows, and of sixteen bytes of it.
@@ -131,12 +131,14 @@ class ConvolutionMve(Variant):
 
 @variant
 class Conv2DMve(ConvolutionMve):
+    compact = True
     op_name = "CONV_2D"
     channel_axis = 0
 
 
 @variant
 class DepthwiseOfOneChannelMve(ConvolutionMve):
+    compact = True
     op_name = "DEPTHWISE_CONV_2D"
     channel_axis = 3
     priority = 210

@@ -213,7 +213,7 @@ def u8(op: Op, value: int, name: str) -> int:
 
 
 @dataclass(frozen=True)
-class _StoredLayer:
+class StoredLayer:
     """The multipliers of a layer as they are stored in flash: ``packed`` words or ``dense`` channels, if one of the two
     is proven to change no output. Otherwise both are None."""
 
@@ -222,13 +222,13 @@ class _StoredLayer:
     dense: CompactChannels | None
 
 
-def _biases(bias: Tensor | None, channels: int) -> np.ndarray:
+def biases_of(bias: Tensor | None, channels: int) -> np.ndarray:
     return np.zeros(channels, np.int32) if bias is None or bias.data is None else bias.data
 
 
-def _stored_layer(
+def stored_layer(
     target: Target, layer: LayerChannels, axis: int, inp: Tensor, out: Tensor, act: tuple[int, int]
-) -> _StoredLayer:
+) -> StoredLayer:
     """Return the form in which flash stores the layer. In a build for small flash, it is the smallest form that is
     proven exact."""
     # The scaled sums at which the clamped output increases, and the range of an input minus its zero point.
@@ -246,8 +246,12 @@ def _stored_layer(
             short = shorten(replaced.multiplier, replaced.shift, *bounds(replaced), levels, dropped)
             dense = None if short is None else compact_channels(short, replaced.bias)
             if dense is not None:
-                return _StoredLayer(replaced, None, dense)
-    return _StoredLayer(layer, pack(layer.multiplier, layer.shift, *bounds(layer), levels), None)
+                return StoredLayer(replaced, None, dense)
+        if replaced is not None:
+            packed = pack(replaced.multiplier, replaced.shift, *bounds(replaced), levels)
+            if packed is not None:
+                return StoredLayer(replaced, packed, None)
+    return StoredLayer(layer, pack(layer.multiplier, layer.shift, *bounds(layer), levels), None)
 
 
 def convolution_fields(
@@ -264,9 +268,10 @@ def convolution_fields(
     if len(multiplier) == 1:
         multiplier, shift = np.repeat(multiplier, out.shape[3]), np.repeat(shift, out.shape[3])
     act_min, act_max = view.activation_range
-    layer = LayerChannels(multiplier, shift, _biases(view.bias, len(multiplier)), view.filters)
+    biases = biases_of(view.bias, len(multiplier))
+    layer = LayerChannels(multiplier, shift, biases, view.filters)
     stored = (
-        _stored_layer(ctx.target, layer, axis, inp, out, (act_min, act_max)) if out.dtype == "int8" else None
+        stored_layer(ctx.target, layer, axis, inp, out, (act_min, act_max)) if out.dtype == "int8" else None
     )
     if stored is not None:
         layer = stored.channels
@@ -275,6 +280,8 @@ def convolution_fields(
     bias_values = view.bias_values
     if dense is not None:
         bias_values = dense.bias
+    elif stored is not None and stored.channels.bias is not biases:
+        bias_values = stored.channels.bias
     table = layer.multiplier if packed is None else packed
     return {
         "input": ctx.input_ptr(view.position),

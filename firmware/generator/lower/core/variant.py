@@ -31,6 +31,8 @@ class Variant(ABC):
     row_function: ClassVar[str] = ""
     #: Whether the kernel keeps weights packed in flash.
     packed: ClassVar[bool] = False
+    #: Whether builds for small flash use the kernel.
+    compact: ClassVar[bool] = False
 
     @abstractmethod
     def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
@@ -89,10 +91,11 @@ def runnable_variants(graph: Subgraph, op: Op, target: Target) -> Iterator[Varia
 def variant_of(graph: Subgraph, op: Op, target: Target) -> Variant | None:
     """Return the variant that runs ``op`` on ``target``; None if the operator's default kernel runs it.
 
-    Builds for small flash use only variants with packed weights, because other variants need more code and tables.
+    Builds for small flash use only variants with packed weights and compact variants, because other variants need more
+    code and tables.
     """
     for candidate in _VARIANTS.get(op.kind, ()):
-        if target.optimise == "flash" and not candidate.packed:
+        if target.optimise == "flash" and not (candidate.packed or candidate.compact):
             continue
         if target.tier in candidate.tiers and candidate.can_run(graph, op, target):
             return candidate

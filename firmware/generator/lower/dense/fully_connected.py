@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.model import Op, Subgraph, Tensor
 from arenite.converters.graph.quantized_arithmetic import activation_range
 from arenite.firmware.generator.lower.conv.convolution import REQUANTIZE, check_activations
 from arenite.firmware.generator.lower.core.lowering import (
@@ -68,12 +68,7 @@ class FullyConnected(Lowering):
         proven = None
         kernel = "fully_connected_s16"
         if inp.dtype == "int8":
-            lowest, highest = accumulator_range(inp, w, bias)
-            if len(scales) == 1:
-                lowest, highest = lowest.min(keepdims=True), highest.max(keepdims=True)
-            # The scaled sums at which the clamped output increases.
-            levels = np.arange(act_min + 1, act_max + 1) - out.zero_point
-            proven = proven_multipliers(scales, lowest, highest, levels)
+            proven = proven_scales(inp, w, bias, out, (act_min, act_max))
             kernel = "fully_connected_s8" if proven else "fully_connected_s8_real"
         multiplier, shift = proven if proven is not None else real_scales(scales)
         bias_ptr = NULL
@@ -103,6 +98,20 @@ class FullyConnected(Lowering):
                 "per_channel": int(len(scales) > 1),
             },
         )
+
+
+def proven_scales(
+    inp: Tensor, w: Tensor, bias: Tensor | None, out: Tensor, act_range: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the multipliers (int32) and shifts (int8) with which one rounding is proven exact, one of each for every
+    scale of the weights; None if there are none."""
+    scales = real_scale(inp, w, out)
+    lowest, highest = accumulator_range(inp, w, bias)
+    if len(scales) == 1:
+        lowest, highest = lowest.min(keepdims=True), highest.max(keepdims=True)
+    # The scaled sums at which the clamped output increases.
+    levels = np.arange(act_range[0] + 1, act_range[1] + 1) - out.zero_point
+    return proven_multipliers(scales, lowest, highest, levels)
 
 
 def check_accumulator(op: Op, graph: Subgraph) -> None:

@@ -55,6 +55,7 @@ class FullyConnectedMve(Variant):
     tiers = (MVE,)
     priority = 200
     kernels = ("fully_connected_s8_mve.c",)
+    compact = True
 
     def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
@@ -75,6 +76,7 @@ class ConvolutionOfOnePixelMve(Variant):
     tiers = (MVE,)
     priority = 220
     kernels = ("fully_connected_s8_mve.c",)
+    compact = True
 
     def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]

@@ -157,13 +157,15 @@ def taps_of(weights: np.ndarray) -> np.ndarray:
 
 @variant
 class DepthwiseMve(_Depthwise):
+    compact = True
     kernels = ("depthwise_conv_2d_s8_mve.c", "depthwise_window_s8_mve.c")
     row_function = "ar_depthwise_conv_2d_s8_mve_row"
 
     def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        # An incomplete block of channels costs flash for padded weights, so it is used only in builds for speed.
+        # An incomplete block of channels costs flash for padded weights, so it is used only in builds for speed, and in
+        # builds for small flash, where it takes less than another kernel.
         has_full_blocks = graph.tensors[op.outputs[0]].shape[3] % BLOCK == 0
-        return (has_full_blocks or target.optimise == "speed") and super().can_run(graph, op, target)
+        return (has_full_blocks or target.optimise in ("speed", "flash")) and super().can_run(graph, op, target)
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         """Return the bytes of the addresses of a window's taps, and of one pixel of padding, filled up because the

@@ -23,6 +23,7 @@ class _LinearDsp(Variant):
     tiers = (DSP,)
     priority = 200
     kernels = ("add_s8_dsp.c",)
+    compact = True
     portable: Variant
 
     def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:

@@ -17,6 +17,7 @@ class _AddMve(SumVariant):
     tiers = (MVE,)
     priority = 200
     kernels = ("add_s8_mve.c",)
+    compact = True
     sum_row = "ar_add_s8_mve_row"
 
     def lower(self, ctx: LowerContext) -> KernelCall:
