@@ -19,6 +19,8 @@ import numpy as np
 
 #: Of the ``_PEAKS`` ticks with the most live bytes, every ``_PEAK_STEP``-th gives two orders of the blocks.
 _PEAKS, _PEAK_STEP = 60, 6
+#: One search places at most this number of blocks in all its placements, and tries at least this number of placements.
+_MAX_PLACED, _MIN_PLACEMENTS = 60_000, 24
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,8 @@ class BlockPlacer:
 
     def search(self, bound: int, budget: int) -> tuple[list[int], int]:
         """Return the best offsets that were found, and the number of placements that were tried. The search stops after
-        ``budget`` placements, or at an arena of at most ``bound`` bytes."""
+        ``budget`` placements, which are fewer for very many blocks, or at an arena of at most ``bound`` bytes."""
+        budget = min(budget, max(_MIN_PLACEMENTS, _MAX_PLACED // max(len(self.blocks), 1)))
         best: list[int] = []
         best_order: list[int] = []
         best_bytes, tried, best_fit = 0, 0, False
@@ -182,7 +185,7 @@ class BlockPlacer:
             tried += 1
             if not best or self.top(offsets) < best_bytes:
                 best, best_bytes, best_order, best_fit = offsets, self.top(offsets), order, fit
-            if best_bytes <= bound:
+            if best_bytes <= bound or tried >= budget:
                 return best, tried
         # Move a block to another position of the order: usually a block that reaches the top of the arena, sometimes
         # any.

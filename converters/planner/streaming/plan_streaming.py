@@ -25,7 +25,9 @@ from arenite.converters.planner.streaming.schedule import is_streamable, make_sc
 from arenite.converters.planner.streaming.timeline import (
     OrderedGraph,
     PlanItem,
+    RingBlock,
     RowBlock,
+    RowPlacing,
     ScratchBlock,
     SegmentState,
     Timeline,
@@ -238,15 +240,19 @@ class _SegmentSearch:
             placer = BlockPlacer(timeline.blocks(), self.alignment, ROW_ALIGNMENT)
             places, _ = placer.search(item.live - crossing, SEGMENT_PLACEMENTS)
             tops.append(placer.top(places))
+            if tops[-1] <= item.live - crossing:
+                break
         return max(min(tops) + crossing, item.live)
 
     def _timelines(self, items: Sequence[PlanItem]) -> Iterator[Timeline]:
-        """Yield the timeline in which rows overwrite input rows, and if there are such rows the one in which they do
-        not. The first has fewer live bytes, but its blocks can be more difficult to place."""
+        """Yield the timelines of ``items`` with all ways to place rows, the one with the fewest live bytes first. The
+        blocks of the others can be easier to place."""
         timeline = Timeline(self.ordered, items)
         yield timeline
         if timeline.overwritten:
-            yield Timeline(self.ordered, items, in_place=False)
+            yield Timeline(self.ordered, items, RowPlacing.SEPARATE)
+        if any(i.schedule is not None for i in items):
+            yield Timeline(self.ordered, items, RowPlacing.RING)
 
     def _place(self, cut: Sequence[PlanItem]) -> Plan:
         """Place the blocks of all items of ``cut`` and return the plan."""
@@ -265,12 +271,14 @@ class _SegmentSearch:
         bound = -(-live_bytes(blocks, timeline.ticks) // alignment) * alignment
         row_alignment = ROW_ALIGNMENT
         while True:
-            placer = BlockPlacer(blocks, alignment, row_alignment)
+            # The offsets of a ring buffer must be multiples of the alignment of rows too.
+            placer = BlockPlacer(blocks, max(alignment, row_alignment), row_alignment)
             places, tried = placer.search(bound, PLACEMENTS)
             arena = placer.top(places)
             if arena <= MAX_PLACES * row_alignment:
                 break
             row_alignment *= 2
+            blocks = timeline.blocks(row_alignment)
         offsets = dict.fromkeys(requirements.empty, 0)
         scratch: dict[int, int] = {}
         state: dict[int, int] = {}
@@ -281,6 +289,10 @@ class _SegmentSearch:
             elif isinstance(b.key, RowBlock):
                 for t, r in b.key.rows:
                     rows.setdefault(t, {})[r] = offset
+            elif isinstance(b.key, RingBlock):
+                ring = b.key
+                height = self.graph.tensors[ring.tensor].shape[1]
+                rows[ring.tensor] = {r: offset + r % ring.slots * ring.slot_bytes for r in range(height)}
             elif isinstance(b.key, ScratchBlock):
                 scratch[b.key.op] = offset
             elif isinstance(b.key, SegmentState):

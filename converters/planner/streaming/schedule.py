@@ -183,6 +183,20 @@ def overwritten_rows(
     return overwritten
 
 
+def fewest_slots(rows: RowLifetimes) -> int:
+    """Return the smallest number of row slots with which no row is overwritten before its last reader has run, if row
+    r is in slot r modulo this number."""
+    last_reads: list[int] = []  # the last step that reads this row or an earlier one
+    for r in rows.read:
+        last_reads.append(max(r, last_reads[-1]) if last_reads else r)
+    slots, oldest = 1, 0
+    for r, step in enumerate(rows.written):
+        while oldest < r and last_reads[oldest] < step:
+            oldest += 1
+        slots = max(slots, r - oldest + 1)
+    return slots
+
+
 def rows_kept(rows: RowLifetimes) -> int:
     """Return the largest number of rows of a tensor that are in memory at the same time."""
     changes = sorted([(step, 1) for step in rows.written] + [(step + 1, -1) for step in rows.read])

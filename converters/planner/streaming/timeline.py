@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from functools import cached_property
 
 import numpy as np
@@ -11,10 +12,11 @@ import numpy as np
 from arenite.converters.graph.model import Subgraph
 from arenite.converters.planner.lifetimes import ArenaRequirements, lifetimes, value_lifetimes
 from arenite.converters.planner.requirements import OpRequirements
-from arenite.converters.planner.row_requirements import state_layout
+from arenite.converters.planner.row_requirements import ROW_ALIGNMENT, state_layout
 from arenite.converters.planner.streaming.placement import PlacedBlock, block
 from arenite.converters.planner.streaming.schedule import (
     Schedule,
+    fewest_slots,
     height,
     overwritten_rows,
     row_bytes,
@@ -43,6 +45,16 @@ class RowsBlock:
     """The key of the rows of a tensor that is never completely in memory, before each becomes a block."""
 
     tensor: int
+
+
+@dataclass(frozen=True)
+class RingBlock:
+    """The key of a block that holds all rows of a tensor that is never completely in memory: row r is in slot r modulo
+    ``slots``. Slots have ``slot_bytes``."""
+
+    tensor: int
+    slots: int
+    slot_bytes: int
 
 
 @dataclass(frozen=True)
@@ -96,12 +108,24 @@ class OrderedGraph:
         return state_layout(rows, len(schedule.sources)).size
 
 
+class RowPlacing(Enum):
+    """How the rows of tensors that are never completely in memory are placed."""
+
+    IN_PLACE = (
+        auto()
+    )  # each row has an address; output rows overwrite input rows where the operator allows it
+    SEPARATE = auto()  # each row has an address
+    RING = auto()  # a tensor has one address: it is a ring buffer of slots for rows
+
+
 class Timeline:
     """The times at which the blocks of a sequence of items live, in ticks. An operator on complete tensors takes one
-    tick, a segment one tick per step of its schedule. If ``in_place``, output rows overwrite input rows where the
-    operator allows it."""
+    tick, a segment one tick per step of its schedule. ``placing`` says which blocks hold the rows of tensors that are
+    never completely in memory, see ``RowPlacing``."""
 
-    def __init__(self, ordered: OrderedGraph, items: Sequence[PlanItem], in_place: bool = True) -> None:
+    def __init__(
+        self, ordered: OrderedGraph, items: Sequence[PlanItem], placing: RowPlacing = RowPlacing.IN_PLACE
+    ) -> None:
         self.ordered, self.items = ordered, items
         self.graph, self.requirements, self.order = ordered.graph, ordered.requirements, ordered.order
         self.tick: dict[int, int] = {}  # position -> the first tick of its item
@@ -118,7 +142,8 @@ class Timeline:
             at += length
         self.ticks = at
         self.overwritten: dict[tuple[int, int], tuple[int, int]] = {}  # see ``overwritten_rows``
-        for item in items if in_place else ():
+        self.placing = placing
+        for item in items if placing is RowPlacing.IN_PLACE else ():
             if (schedule := item.schedule) is not None:
                 inside = {t for t in schedule.rows if self.is_inside(t, schedule)}
                 self.overwritten |= overwritten_rows(self.graph, ordered.needs, schedule, inside)
@@ -129,13 +154,15 @@ class Timeline:
         written_here = value.writer in schedule.stages or t == self.ordered.streamed_input
         return written_here and not value.stays and value.readers <= set(schedule.stages)
 
-    def blocks(self) -> list[PlacedBlock]:
+    def blocks(self, row_alignment: int = ROW_ALIGNMENT) -> list[PlacedBlock]:
         """Return the blocks of the items. If the items are only a part of the order, return only the blocks of their
-        segments."""
+        segments. Slots of ring buffers are aligned to ``row_alignment``."""
         placed_blocks = []
         pieces: dict[tuple[int, int], np.ndarray] = {}
         for b in self.joined_blocks():
-            if isinstance(b.key, RowsBlock):
+            if isinstance(b.key, RowsBlock) and self.placing is RowPlacing.RING:
+                placed_blocks.append(self._ring(b.key.tensor, b.pieces, row_alignment))
+            elif isinstance(b.key, RowsBlock):
                 pieces |= {(b.key.tensor, r): b.pieces[r : r + 1] for r in range(len(b.pieces))}
             else:
                 placed_blocks.append(b)
@@ -148,6 +175,15 @@ class Timeline:
                 together = np.concatenate([pieces[r] for r in chain])
                 placed_blocks.append(PlacedBlock(RowBlock(tuple(chain)), together, is_row=True))
         return placed_blocks
+
+    def _ring(self, t: int, rows: np.ndarray, alignment: int) -> PlacedBlock:
+        """Return the ring buffer of tensor ``t``. ``rows`` has the piece of each row, see ``joined_blocks``."""
+        slots = max(
+            fewest_slots(s.rows[t]) for i in self.items if (s := i.schedule) is not None and t in s.rows
+        )
+        slot_bytes = -(-row_bytes(self.graph.tensors[t]) // alignment) * alignment
+        slot = np.arange(len(rows)) % slots * slot_bytes
+        return PlacedBlock(RingBlock(t, slots, slot_bytes), rows + slot[:, None] * [1, 1, 0, 0])
 
     def joined_blocks(self) -> list[PlacedBlock]:
         """Return ``blocks``, but with one block for all rows of a tensor that is never completely in memory. They all

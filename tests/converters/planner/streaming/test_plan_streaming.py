@@ -181,15 +181,16 @@ def test_an_output_row_overwrites_an_input_row() -> None:
             at = b.window(b.window(at, 64, in_place=in_place), 64, taps=1, in_place=in_place)
         return b.case(b.mean(at))
 
-    arenas = []
+    plans: dict[bool, Plan] = {}
     for in_place in (False, True):
-        streaming_plan = streamed(chain(in_place), streamed_input=True, alignment=4)
-        assert streaming_plan is not None and violations(chain(in_place), streaming_plan) == []
-        arenas.append(streaming_plan.arena_bytes)
-    rows = streaming_plan.segments[0].rows
+        case = chain(in_place)
+        streaming_plan = streamed(case, streamed_input=True, alignment=4)
+        assert streaming_plan is not None and violations(case, streaming_plan) == []
+        plans[in_place] = streaming_plan
+    rows = plans[True].segments[0].rows
     assert rows[1][5] == rows[0][4] and rows[2][5] == rows[1][5]
     # Without it, the row that is computed needs memory of its own.
-    assert arenas[1] == arenas[0] - 64
+    assert plans[True].arena_bytes == plans[False].arena_bytes - 64
 
 
 def test_a_row_that_is_needed_later_is_not_overwritten() -> None:
