@@ -3,6 +3,8 @@ extension, in builds for speed."""
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
@@ -80,7 +82,7 @@ class Conv2DWinogradSquareDsp(Variant):
 def winograd_square_weights(weights: np.ndarray) -> np.ndarray:
     """Return the transformed weights, int64 [out_c, 16 planes, in_c], of ``weights`` [out_c, 3, 3, in_c]."""
     planes = np.einsum("vi,oijc,hj->ovhc", _TRANSFORM, weights, _TRANSFORM) * (_SCALE // 4)
-    return planes[:, _ORDER][:, :, _ORDER].reshape(len(weights), 16, -1)
+    return cast(np.ndarray, planes[:, _ORDER][:, :, _ORDER].reshape(len(weights), 16, -1))
 
 
 def _prepare(graph: Subgraph, op: Op) -> FoldedLayer | None:

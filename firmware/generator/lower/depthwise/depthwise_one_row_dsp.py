@@ -127,14 +127,11 @@ def _row(graph: Subgraph, op: Op) -> _Row | None:
     """Return the image as a row; None if it has several rows and columns, or for another stride or dilation."""
     view = view_convolution(graph, op)
     for along, across in ((1, 0), (0, 1)):
-        shapes = (view.input.shape[1:3], view.output.shape[1:3], view.kernel)
-        if (
-            any(shape[across] != 1 for shape in shapes)
-            or view.stride[along] != 1
-            or view.dilation[along] != 1
-        ):
+        size, outputs, taps = view.input.shape[1:3], view.output.shape[1:3], view.kernel
+        if (size[across], outputs[across], taps[across]) != (1, 1, 1):
             continue
-        return _Row(*(shape[along] for shape in shapes), view.padding[along])
+        if view.stride[along] == 1 and view.dilation[along] == 1:
+            return _Row(size[along], outputs[along], taps[along], view.padding[along])
     return None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from arenite.converters.graph.model import Model, Quantization
@@ -23,7 +25,7 @@ def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def models() -> list[Model]:
     """Return convolutions that the kernel for short filters runs."""
-    relu = {"activation": RELU, "out_quant": _RELU_OUT}
+    relu: dict[str, Any] = {"activation": RELU, "out_quant": _RELU_OUT}
     return [
         conv("CONV_2D", (1, 6, 6, 8), (16, 1, 1, 8), **relu),
         conv(

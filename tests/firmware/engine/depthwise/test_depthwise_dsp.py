@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -90,7 +92,7 @@ def other_windows() -> list[Model]:
 
 def one_row() -> list[Model]:
     """Return layers whose images have a single row or column, with incomplete blocks of one to five outputs."""
-    linear = {"activation": 0, "out_quant": Quantization((0.3,), (3,))}
+    linear: dict[str, Any] = {"activation": 0, "out_quant": Quantization((0.3,), (3,))}
     return [
         *(depthwise(9, 1, 8, (k, 1), padding=VALID) for k in (1, 2, 3, 4, 5, 9)),
         *(depthwise(36 + k, 1, 4, (k, 1), padding=VALID, **linear) for k in (3, 4, 5, 6, 9, 10)),
