@@ -4,19 +4,34 @@
 
 #include "sxtb16.h"
 
-/* Widens `bytes` bytes, rounded up to a multiple of four, for one pixel of a block. `zeros` is subtracted from every two
- * values. Returns the address for the next values. */
-static __attribute__((noinline)) int32_t *widen(const int8_t *from, int32_t bytes, int32_t *to, int32_t zeros)
+/* Widens `groups` (at least 1) groups of four bytes for one pixel of a block. `zeros` is subtracted from every two values.
+ * Returns the address for the next values. */
+static __attribute__((noinline)) int32_t *widen(const int8_t *from, int32_t groups, int32_t *to,
+                                                int32_t zeros)
 {
-    do {
+#ifdef __ARM_FEATURE_DSP
+    int32_t even, odd;
+    __asm__("1:\n"
+            "ldr %[odd], [%[from]], #4\n"
+            "sxtb16 %[even], %[odd]\n"
+            "sxtb16 %[odd], %[odd], ror #8\n"
+            "ssub16 %[even], %[even], %[zeros]\n"
+            "ssub16 %[odd], %[odd], %[zeros]\n"
+            "str %[even], [%[to]], #12\n" /* 4 * AR_COMPACT_PIXELS */
+            "subs %[groups], #1\n"
+            "str %[odd], [%[to]], #12\n"
+            "bne 1b\n"
+            : [from] "+r"(from), [to] "+r"(to), [groups] "+r"(groups), [even] "=&r"(even), [odd] "=&r"(odd)
+            : [zeros] "r"(zeros)
+            : "cc", "memory");
+#else
+    for (; groups != 0; groups--, from += 4, to += 2 * AR_COMPACT_PIXELS) {
         uint32_t four;
         __builtin_memcpy(&four, from, 4);
-        from += 4;
         to[0] = ar_subtract16(ar_sxtb16(four), zeros);
         to[AR_COMPACT_PIXELS] = ar_subtract16(ar_sxtb16_ror8(four), zeros);
-        to += 2 * AR_COMPACT_PIXELS;
-        bytes -= 4;
-    } while (bytes > 0);
+    }
+#endif
     return to;
 }
 
@@ -40,7 +55,7 @@ static void widen_window(const ar_conv_2d_compact_params *p, const int8_t *image
                 p->scratch[i] = inside && first + i >= 0 && first + i < end ? from[i] : p->zero_point;
             }
         }
-        to = widen(row, run, to, zeros);
+        to = widen(row, (run + 3) / 4, to, zeros);
     }
 }
 
@@ -74,23 +89,22 @@ void ar_conv_2d_s8_compact_dsp(const ar_conv_2d_compact_params *p)
                 }
             }
         }
-        ar_compact_work work = {
-            .filters = p->filters,
-            .groups = p->groups,
-            .x = widened,
-            .blocks = blocks,
-            .out = out,
-            .pixel = step * p->out_c,
-            .table = p->format.table,
-            .pairs = p->out_c / 2,
-            .spare = p->format.spare,
-            .room = 32u - p->format.spare,
-            .mask = (1u << p->format.shift_bits) - 1u,
-            .shift_bits = p->format.shift_bits,
-            .dropped = p->format.dropped,
-            .shift_base = p->format.shift_base,
-            .zero_twice = p->format.zero_twice,
-        };
+        ar_compact_work work; /* an initializer would clear `state` */
+        work.filters = p->filters;
+        work.groups = p->groups;
+        work.x = widened;
+        work.blocks = blocks;
+        work.out = out;
+        work.pixel = step * p->out_c;
+        work.table = p->format.table;
+        work.pairs = p->out_c / 2;
+        work.spare = p->format.spare;
+        work.room = 32u - p->format.spare;
+        work.mask = (1u << p->format.shift_bits) - 1u;
+        work.shift_bits = p->format.shift_bits;
+        work.dropped = p->format.dropped;
+        work.shift_base = p->format.shift_base;
+        work.zero_twice = p->format.zero_twice;
         ar_compact_pairs_s8_dsp(&work);
         const int32_t done = step ? AR_COMPACT_PIXELS * blocks : 1;
         out += done * p->out_c;

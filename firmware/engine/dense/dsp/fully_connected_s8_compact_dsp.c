@@ -14,19 +14,16 @@ typedef struct {
 static inline pair_sums add_products(pair_sums sums, const int32_t *words, const int32_t *x, int32_t rounds)
 {
 #ifdef __ARM_FEATURE_DSP
-    register int32_t w0 __asm__("r4"); /* consecutive registers, for LDRD */
-    register int32_t w1 __asm__("r5");
-    register int32_t x0 __asm__("r6");
-    register int32_t x1 __asm__("r7");
+/* Multiplies four inputs with the weights of both units. */
 #define FOUR                                                                                \
-    "ldrd r4, r5, [%[words]], #8\n ldrd r6, r7, [%[x]], #8\n"                               \
+    "ldrd r4, r5, [%[words]], #8\n ldrd r6, r8, [%[x]], #8\n"                               \
     "smlad %[both], r4, r6, %[both]\n sxtb16 r4, r4\n smlad %[second], r4, r6, %[second]\n" \
-    "smlad %[both], r5, r7, %[both]\n sxtb16 r5, r5\n smlad %[second], r5, r7, %[second]\n"
+    "smlad %[both], r5, r8, %[both]\n sxtb16 r5, r5\n smlad %[second], r5, r8, %[second]\n"
     __asm__("1:\n" FOUR FOUR "subs %[rounds], #1\n bne 1b\n"
             : [both] "+r"(sums.both), [second] "+r"(sums.second), [words] "+r"(words), [x] "+r"(x),
-              [rounds] "+r"(rounds), "=&r"(w0), "=&r"(w1), "=&r"(x0), "=&r"(x1)
+              [rounds] "+r"(rounds)
             :
-            : "cc", "memory");
+            : "r4", "r5", "r6", "r8", "cc", "memory");
 #undef FOUR
 #else
     for (const int32_t *end = words + 4 * rounds; words != end; words++, x++) {

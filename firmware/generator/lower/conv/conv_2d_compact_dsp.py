@@ -19,7 +19,7 @@ from arenite.firmware.generator.target import DSP, MVE, Target
 #: AR_COMPACT_PIXELS in conv_2d_s8_compact_dsp.h, and the bytes of one group of inputs of a block.
 _PIXELS, _GROUP_BYTES = 3, 24
 #: The bytes of blocks that are widened together. With more blocks, the scales of a channel are unpacked less often.
-_BLOCK_BYTES = 400
+_BLOCK_BYTES, _MAX_BLOCKS = 700, 7
 #: The largest value of the fields with 8 and with 16 bits.
 _MAX_8, _MAX_16 = 0xFF, 0xFFFF
 
@@ -45,7 +45,8 @@ class _Shape:
     @property
     def blocks(self) -> int:
         """The number of blocks that are widened together."""
-        return max(1, min(_BLOCK_BYTES // (_GROUP_BYTES * self.groups), self.pixels // _PIXELS))
+        fitting = min(_BLOCK_BYTES // (_GROUP_BYTES * self.groups), _MAX_BLOCKS)
+        return max(1, min(fitting, self.pixels // _PIXELS))
 
     @property
     def order(self) -> np.ndarray:
