@@ -1,5 +1,5 @@
-"""The kernels with little code for cores with the DSP extension give LiteRT's bytes, on this computer and as assembly on a
-Cortex-M4."""
+"""The kernels with little code for cores with the DSP extension give LiteRT's bytes, on this computer and as assembly
+on a Cortex-M4."""
 
 from __future__ import annotations
 
