@@ -30,7 +30,7 @@ def model(name: str) -> Path:
 
 @pytest.mark.parametrize("name", ARENAS)
 def test_the_arena_is_optimal_and_not_larger_than_in_other_runtimes(name: str) -> None:
-    plan = prepare(model(name)).retarget(Target.for_core("cortex-m4f", "flash")).plan
+    plan = prepare(model(name)).retarget(Target.for_core("cortex-m3", "flash")).plan
     assert plan.status == "optimal" and plan.order_proven
     assert plan.arena_bytes == plan.lower_bound == plan.statistics.graph_bound == ARENAS[name]
     assert plan.arena_bytes <= smallest_other_arena(name)

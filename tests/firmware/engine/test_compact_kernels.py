@@ -1,5 +1,5 @@
-"""The kernels with little code for cores with the DSP extension give LiteRT's bytes, on this computer and as assembly on a
-Cortex-M4."""
+"""The kernels with little code for cores with the DSP extension give LiteRT's bytes, on this computer and as assembly
+on a Cortex-M4."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def dense_layers() -> list[Model]:
     """Return layers with even and odd numbers of units, and depths that do and do not fill a round."""
     rng = np.random.default_rng(5)
     return [
-        fully_connected(depth, units, batches=2, in_scale=0.047, weights=rng.integers(-127, 128, (units, depth)))
+        fully_connected(
+            depth, units, batches=2, in_scale=0.047, weights=rng.integers(-127, 128, (units, depth))
+        )
         for depth in (1, 4, 7, 8, 9, 33)
         for units in (1, 2, 5)
     ]

@@ -75,7 +75,10 @@ class CompactConvolutionDsp(Variant):
             return False
         if op.options.get("dilation_h_factor", 1) != 1 or op.options.get("dilation_w_factor", 1) != 1:
             return False
-        if max(*w.shape[1:3]) > _MAX_8 or max(*inp.shape, *out.shape, *view_convolution(graph, op).padding) > _MAX_16:
+        if (
+            max(*w.shape[1:3]) > _MAX_8
+            or max(*inp.shape, *out.shape, *view_convolution(graph, op).padding) > _MAX_16
+        ):
             return False
         shape = _shape(graph, op)
         if max(shape.groups, shape.widened) > _MAX_16:

@@ -40,8 +40,8 @@ class _Plane:
 
     @property
     def size(self) -> int:
-        """The int16 values of a channel's scratch: its columns, and two weights for each pair of taps. It is even, so that
-        the weights of every channel begin at a word."""
+        """The int16 values of a channel's scratch: its columns, and two weights for each pair of taps. It is even, so
+        that the weights of every channel begin at a word."""
         values = self.columns * self.kernel[0] + self.rows + 2 * self.pairs
         return values + values % 2
 

@@ -165,7 +165,9 @@ class DepthwiseMve(_Depthwise):
         # An incomplete block of channels costs flash for padded weights, so it is used only in builds for speed, and in
         # builds for small flash, where it takes less than another kernel.
         has_full_blocks = graph.tensors[op.outputs[0]].shape[3] % BLOCK == 0
-        return (has_full_blocks or target.optimise in ("speed", "flash")) and super().can_run(graph, op, target)
+        return (has_full_blocks or target.optimise in ("speed", "flash")) and super().can_run(
+            graph, op, target
+        )
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         """Return the bytes of the addresses of a window's taps, and of one pixel of padding, filled up because the
