@@ -129,7 +129,7 @@ class _Reader:
             if tensor.offset < end:
                 self._fail(f"has tensor '{tensor.name[:80]}' in the bytes of another tensor")
             end = tensor.offset + tensor.bytes
-        if start + end > self._size:
+        if tensors and start + end > self._size:
             self._fail(f"is truncated: its tensors end at byte {start + end:,}, the file at {self._size:,}")
         return tuple(tensors)
 
