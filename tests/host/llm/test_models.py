@@ -12,24 +12,8 @@ from arenite.errors import ModelError, UnsupportedModelError
 from arenite.host.llm.gguf_model import read_gguf_model
 from arenite.host.llm.hugging_face_config import MODEL_TYPES, read_config
 from arenite.host.llm.quantizations import QUANTIZATIONS, quantized_model
+from tests.host.llm.config_files import config
 from tests.host.llm.gguf_files import GgufFile, small_llama
-
-SMOLLM2: dict[str, Any] = {
-    "model_type": "llama",
-    "hidden_size": 576,
-    "intermediate_size": 1536,
-    "num_attention_heads": 9,
-    "num_key_value_heads": 3,
-    "num_hidden_layers": 30,
-    "vocab_size": 49152,
-    "max_position_embeddings": 8192,
-    "tie_word_embeddings": True,
-}
-
-
-def config(path: Path, **fields: Any) -> Path:
-    path.write_text(json.dumps({k: v for k, v in (SMOLLM2 | fields).items() if v is not ...}))
-    return path
 
 
 def test_a_gguf_file_gives_the_architecture(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from arenite.profiles.hosts import host_names
 from tests.host.cli.conftest import Arenite
+from tests.host.llm.config_files import config
 from tests.host.llm.gguf_files import small_llama
-from tests.host.llm.test_models import config
 
 
 @pytest.fixture
