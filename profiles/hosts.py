@@ -1,8 +1,8 @@
 """Read host profiles: one TOML file per kind of computer in ``profiles/hosts/``.
 
 A profile describes the computer's power (when idle, per busy core, and of the accelerator), its frequency steps, its
-thermal model, and how its firmware reacts to heat. Each figure has its source, or the word "assumed". To add a host,
-add a file.
+thermal model, how its firmware reacts to heat, and its memory and peak of computation, which bound language models.
+Each figure has its source, or the word "assumed". To add a host, add a file.
 """
 
 from __future__ import annotations
@@ -51,6 +51,27 @@ class Thermal:
 
 
 @dataclass(frozen=True)
+class Memory:
+    """The main memory of a host, which processor and GPU share. ``size_gib``: as sold, in GiB. ``bandwidth_gb_s``: the
+    theoretical bandwidth of the bus in 10⁹ bytes per second. ``reserved_gib``: what the operating system and other
+    programs hold, in GiB."""
+
+    size_gib: float
+    bandwidth_gb_s: float
+    reserved_gib: float
+
+
+@dataclass(frozen=True)
+class Compute:
+    """The part of a host that runs language models: ``processor`` is "cpu" or "gpu", and ``peak_gops`` is its peak of
+    dense operations in 10⁹ per second (a multiply-add is two), in int8 on a CPU and in fp16 on a GPU, which is what
+    runtimes compute in."""
+
+    processor: str
+    peak_gops: float
+
+
+@dataclass(frozen=True)
 class HostProfile:
     """The data of one kind of host. Powers are powers of the complete device in W. Frequencies are in MHz, in ascending
     order."""
@@ -66,6 +87,8 @@ class HostProfile:
     accelerator_steps_mhz: tuple[float, ...]
     leakage_per_k: float  # relative growth of the chip's power per K of junction temperature
     thermal: Thermal
+    memory: Memory
+    compute: Compute
     #: Parts of the device tree's model or of DMI's product name; an empty tuple matches no computer.
     models: tuple[str, ...]
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -116,6 +139,7 @@ def parse_host(text: str, location: str) -> HostProfile:
     """
     top = _Table.parse(text, location)
     cpu, accelerator, thermal_table = top.table("cpu"), top.table("accelerator", {}), top.table("thermal")
+    memory, compute = top.table("memory"), top.table("compute")
     thermal = Thermal(
         junction_case_k_w=thermal_table.number("junction_case_k_w", 0, 100),
         junction_j_k=thermal_table.number("junction_j_k", 0, 1e5),
@@ -139,14 +163,24 @@ def parse_host(text: str, location: str) -> HostProfile:
         accelerator_steps_mhz=accelerator.values("steps_mhz", float),
         leakage_per_k=thermal_table.number("leakage_per_k", 0, 0.1),
         thermal=thermal,
+        memory=Memory(
+            size_gib=memory.number("size_gib", 0.125, 4096),
+            bandwidth_gb_s=memory.number("bandwidth_gb_s", 0.1, 10_000),
+            reserved_gib=memory.number("reserved_gib", 0, 64),
+        ),
+        compute=Compute(
+            processor=compute.text("processor", ("cpu", "gpu")), peak_gops=compute.number("peak_gops", 1, 1e7)
+        ),
         models=top.values("models", str),
         sources={key: str(value) for key, value in top.table("sources", {}).rest().items()},
     )
-    for table in (cpu, accelerator, thermal_table, top):
+    for table in (cpu, accelerator, thermal_table, memory, compute, top):
         table.finish()
     for steps in (profile.steps_mhz, profile.accelerator_steps_mhz):
         if list(steps) != sorted(set(steps)) or not all(0 < step < math.inf for step in steps):
             raise ProfileError(f"{location}: steps_mhz must ascend from above 0.")
+    if profile.memory.reserved_gib >= profile.memory.size_gib:
+        raise ProfileError(f"{location}: reserved_gib must be below size_gib.")
     if not profile.steps_mhz or not profile.cores or min(thermal.junction_j_k, thermal.case_j_k) <= 0:
         raise ProfileError(f"{location}: cores, steps_mhz and heat capacities must be above 0.")
     return profile

@@ -10,8 +10,20 @@ from arenite.errors import ProfileError
 from arenite.profiles.hosts import HOST_DIRECTORY, detect_host, host_names, load_host, parse_host
 from tests.host.energy.sysfs_trees import put
 
-REQUIRED = {"jetson_nano", "jetson_orin_nano", "jetson_agx_orin", "raspberry_pi_4", "raspberry_pi_5", "phone", "laptop",
-          "generic_x86"}  # fmt: skip
+REQUIRED = {
+    "jetson_nano",
+    "jetson_orin_nano",
+    "jetson_orin_nano_super",
+    "jetson_orin_nx",
+    "jetson_agx_orin",
+    "phone",
+    "raspberry_pi_4",
+    "raspberry_pi_5",
+    "orange_pi_5",
+    "laptop",
+    "intel_n150",
+    "generic_x86",
+}
 
 
 @pytest.mark.parametrize("name", host_names())
@@ -23,6 +35,13 @@ def test_each_profile_is_plausible_and_has_sources(name: str) -> None:
     assert profile.relative_power(1.0) == pytest.approx(1.0)
     assert profile.core_watts(0.5) < 0.5 * profile.core_w  # the voltage is lower at half the frequency
     assert 0 < heat.throttled_fraction < 1 and 30 < heat.trip_c < 110
+    # Memory is read in less than a few seconds, and the peak of computation is above one operation per byte read.
+    memory, compute = profile.memory, profile.compute
+    assert 0 < memory.reserved_gib < memory.size_gib
+    assert memory.size_gib * 2**30 / (memory.bandwidth_gb_s * 1e9) < 2
+    assert compute.peak_gops > memory.bandwidth_gb_s
+    assert compute.processor == "cpu" or profile.accelerator_w > 0
+    assert {"bandwidth", "reserved", "peak_gops"} <= profile.sources.keys() or "all" in profile.sources
     # An idle device at 25 °C must not throttle.
     assert 25 + profile.idle_w * heat.resistance_k_w < heat.trip_c - 10
 
@@ -36,6 +55,12 @@ def test_all_required_hosts_have_a_profile() -> None:
     [
         ({"proc/device-tree/model": "NVIDIA Jetson Nano Developer Kit\0"}, "jetson_nano"),
         ({"proc/device-tree/model": "NVIDIA Jetson Orin Nano Developer Kit\0"}, "jetson_orin_nano"),
+        (
+            {"proc/device-tree/model": "NVIDIA Jetson Orin Nano Engineering Reference Developer Kit Super\0"},
+            "jetson_orin_nano_super",
+        ),
+        ({"proc/device-tree/model": "NVIDIA Jetson Orin NX Engineering Reference Developer Kit\0"}, "jetson_orin_nx"),
+        ({"proc/device-tree/model": "Radxa ROCK 5B\0"}, "orange_pi_5"),
         ({"proc/device-tree/model": "NVIDIA Jetson AGX Orin Developer Kit\0"}, "jetson_agx_orin"),
         ({"proc/device-tree/model": "Raspberry Pi 5 Model B Rev 1.0\0"}, "raspberry_pi_5"),
         ({"system/build.prop": "ro.build.id=X"}, "phone"),
@@ -67,6 +92,9 @@ def edited_profile(old: str, new: str) -> str:
         ("3600]", "inf]", "ascend"),
         ("[400, 800, 1200, 1600, 2000, 2400, 2800, 3200, 3600]", "[nan]", "ascend"),
         ("3600]", f"{10**400}]", "has too many digits"),
+        ("bandwidth_gb_s = 51.2", "bandwidth_gb_s = 0", "'bandwidth_gb_s' must be a number from 0.1"),
+        ("size_gib = 16", "size_gib = 2", "reserved_gib must be below size_gib"),
+        ('processor = "cpu"', 'processor = "npu"', "one of cpu, gpu"),
         ("[thermal]", "[thermal", "not valid TOML"),
         ("case_j_k = 250", "case_j_k = 0", "heat capacities"),
         ("[thermal]", "[heat]", r"\[thermal\]"),

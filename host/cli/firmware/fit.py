@@ -17,6 +17,12 @@ from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared
 from arenite.host.cli.bench.webassembly import fit_wasm
 from arenite.host.cli.firmware.fit_app import show_app_fits
+from arenite.host.cli.firmware.fit_language_model import (
+    LanguageModelOptions,
+    fit_language_models,
+    is_language_model,
+    language_model_options,
+)
 from arenite.host.cli.options import build_options
 from arenite.host.cli.progress import Stages
 from arenite.host.interface.build import fit as fit_model
@@ -39,7 +45,10 @@ from arenite.host.report.console import note, print_json, show, table
     "--all",
     "all_boards",
     is_flag=True,
-    help="Check all known boards. This is the default. Cannot be combined with --board.",
+    help=(
+        "Check all known boards, or all hosts for a language model. This is the default. Cannot be combined with "
+        "--board and --host."
+    ),
 )
 @build_options("optimise", "passes", "stream_input", "fast_ram", "toolchain")
 @click.option(
@@ -72,6 +81,7 @@ from arenite.host.report.console import note, print_json, show, table
     metavar="FILE",
     help="With --app: the large model of a cascade, as in `arenite app --cascade`.",
 )
+@language_model_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def fit(
     images: tuple[Path, ...],
@@ -82,6 +92,7 @@ def fit(
     build: BuildOptions,
     application: Path | None,
     cascade: Path | None,
+    language_model: LanguageModelOptions,
     as_json: bool,
 ) -> int:
     """Predict whether IMAGES fit the flash and SRAM (arena, stack, static data) of boards, and estimate the time of an
@@ -93,9 +104,20 @@ def fit(
     the project, also compare the predicted stack with the stack use measured on the board, and check that nothing
     wrote outside the arena.
 
-    The exit code is 1 if a model does not fit a board named with --board, or if the sizes of a built project differ
-    from its predictions.
+    If IMAGES is a language model (a .gguf file, or the config.json of a model on Hugging Face), predict its memory, its
+    tokens per second and its energy on computers such as the Jetson and the Raspberry Pi.
+
+    The exit code is 1 if a model does not fit a board named with --board or a host named with --host, or if the sizes
+    of a built project differ from its predictions.
     """
+    if any(map(is_language_model, images)):
+        if names or application or agent or shrink:
+            raise UsageError(
+                "--board, --app, --agent and --shrink are for models of microcontrollers, not for language models.",
+                "Name computers with --host.",
+            )
+        return fit_language_models(images, language_model, all_boards, as_json)
+    language_model.check_unused()
     if agent and (application is not None or WASM_BOARD in names or any(path.is_dir() for path in images)):
         raise UsageError(
             "--agent predicts the program that `arenite update build` makes of a model.",

@@ -1,0 +1,133 @@
+"""``arenite chat``: talk with a language model in the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+
+import click
+
+from arenite.errors import DoesNotFitError, UsageError
+from arenite.host.llm.cache_types import CACHE_TYPES, DEFAULT_CACHE_TYPE
+from arenite.host.llm.chat import Conversation
+from arenite.host.llm.free_memory import available_bytes
+from arenite.host.llm.llama_cpp_runtime import LlamaCppRuntime
+from arenite.host.llm.memory import longest_context, predict_memory
+from arenite.host.llm.prediction import read_language_model
+from arenite.host.report.console import note
+from arenite.printable import printable_lines
+from arenite.profiles.hosts import detect_host
+
+#: A conversation is ended by one of these lines, or by the end of the input.
+_ENDS = ("/exit", "/quit")
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--prompt", metavar="TEXT", help="Answer this question and end. Default: read questions, one per line."
+)
+@click.option(
+    "--system", default="", metavar="TEXT", help="Instruction for the model before the conversation."
+)
+@click.option(
+    "--context",
+    type=click.IntRange(min=64),
+    default=2048,
+    show_default=True,
+    metavar="TOKENS",
+    help="Tokens that the model remembers. The oldest questions are forgotten if it is full.",
+)
+@click.option(
+    "--cache-type",
+    type=click.Choice(list(CACHE_TYPES)),
+    default=DEFAULT_CACHE_TYPE,
+    show_default=True,
+    help="Type of the cache of keys and values.",
+)
+@click.option(
+    "--threads", type=click.IntRange(1, 1024), help="Threads that compute. Default: llama.cpp's choice."
+)
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(min=1),
+    default=512,
+    show_default=True,
+    metavar="TOKENS",
+    help="The longest answer.",
+)
+def chat(
+    model: Path,
+    prompt: str | None,
+    system: str,
+    context: int,
+    cache_type: str,
+    threads: int | None,
+    max_tokens: int,
+) -> int:
+    """Talk with MODEL, a language model in a .gguf file, in the terminal.
+
+    Answers go to standard output while they are decoded. After each, standard error shows the measured time to the
+    first token and the tokens per second. The lines /exit and /quit end the conversation.
+
+    The model is not loaded if its predicted memory is more than this computer has free. Needs the package
+    llama-cpp-python (pip install 'arenite[llm]').
+    """
+    if model.suffix.lower() != ".gguf":
+        raise UsageError(
+            f"{model.name} is not a .gguf file.", "Give the file of a language model with its weights."
+        )
+    _check_memory(model, context, cache_type)
+    with contextlib.closing(LlamaCppRuntime(model, context, cache_type, threads)) as runtime:
+        conversation = Conversation(runtime, system)
+        if prompt is not None:
+            _answer(conversation, prompt, max_tokens)
+            return 0
+        note("Ask. /exit ends the conversation.")
+        for line in sys.stdin:
+            question = line.strip()
+            if question in _ENDS:
+                break
+            if question:
+                _answer(conversation, question, max_tokens)
+    return 0
+
+
+def _check_memory(path: Path, context: int, cache_type: str) -> None:
+    """Raise ``DoesNotFitError`` if the model needs more memory than this computer has free."""
+    model = read_language_model(path)
+    if context > model.architecture.context:
+        raise UsageError(
+            f"{path.name} was trained with a context of {model.architecture.context:,} tokens.",
+            f"Give --context {model.architecture.context} or less.",
+        )
+    host, free = detect_host(), available_bytes()
+    if free is None:  # not known on this system; then the model is loaded
+        return
+    need = predict_memory(model, host, context, cache_type)
+    if need.total > free:
+        size_gib = free / 2**30 + host.memory.reserved_gib
+        longest = longest_context(model, host, cache_type, size_gib)
+        hint = (
+            f"Give --context {longest} or less."
+            if longest
+            else "Take a smaller quantization, or end other programs."
+        )
+        raise DoesNotFitError(
+            f"{path.name} needs about {need.total:,} bytes with --context {context}, but {free:,} are free.",
+            hint,
+        )
+
+
+def _answer(conversation: Conversation, question: str, max_tokens: int) -> None:
+    for piece in conversation.ask(question, max_tokens):
+        print(printable_lines(piece), end="", flush=True)
+    print()
+    figures = conversation.figures
+    if figures is not None:
+        forgotten = f", {figures.forgotten} earlier messages forgotten" if figures.forgotten else ""
+        note(
+            f"Measured: {figures.pieces} tokens, the first after {figures.first_s:.2f} s, then "
+            f"{figures.pieces_per_s:.1f} tokens/s{forgotten}."
+        )

@@ -1,0 +1,98 @@
+"""Predict the memory that a language model takes on a host, with llama.cpp as the runtime.
+
+Weights and cache are exact. Activations and overhead are estimates: their constants were measured with llama-cpp-python
+0.3.36 and SmolLM2-135M on x86-64 (docs/language-models.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from arenite.host.llm.cache_types import DEFAULT_CACHE_TYPE
+from arenite.host.llm.kv_cache import BATCH, CELL_BLOCK, cells, kv_bytes
+from arenite.host.llm.language_model import LanguageModel
+from arenite.profiles.hosts import HostProfile
+
+#: A Python process with NumPy and llama-cpp-python: interpreter, libraries, and the context without its buffers.
+PROCESS_BYTES = 46_500_000
+#: The tables of a tokenizer, per entry of the vocabulary.
+TOKENIZER_BYTES = 391
+_GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class MemoryNeed:
+    """The memory of a model in bytes: ``weights``, ``kv`` (the cache), ``activations`` (buffers of the computation),
+    ``overhead`` (process and tokenizer). ``available``: what the host has besides its operating system."""
+
+    weights: int
+    kv: int
+    activations: int
+    overhead: int
+    available: int
+
+    @property
+    def total(self) -> int:
+        return self.weights + self.kv + self.activations + self.overhead
+
+    @property
+    def headroom(self) -> int:
+        """The bytes that stay free. A negative number is missing."""
+        return self.available - self.total
+
+    @property
+    def fits(self) -> bool:
+        return self.headroom >= 0
+
+
+def predict_memory(
+    model: LanguageModel,
+    host: HostProfile,
+    context: int,
+    cache_type: str = DEFAULT_CACHE_TYPE,
+    size_gib: float | None = None,
+) -> MemoryNeed:
+    """Return the memory of ``model`` on ``host`` with a context of ``context`` tokens. ``size_gib``: the memory of the
+    host, if it is not that of its profile."""
+    size = host.memory.size_gib if size_gib is None else size_gib
+    return MemoryNeed(
+        weights=model.weight_bytes,
+        kv=kv_bytes(model.architecture, context, cache_type),
+        activations=_activation_bytes(model, context, host.compute.processor),
+        overhead=PROCESS_BYTES + TOKENIZER_BYTES * model.architecture.vocabulary,
+        available=max(round((size - host.memory.reserved_gib) * _GIB), 0),
+    )
+
+
+def _activation_bytes(model: LanguageModel, context: int, processor: str) -> int:
+    """Return the bytes of the buffers for a batch of the prompt.
+
+    llama.cpp reserves room for the logits of a whole batch. On a GPU these bytes are taken. On a CPU the pages are
+    never touched, because only the last token's logits are computed; the layers' values are touched.
+    """
+    shape = model.architecture
+    if processor == "gpu":
+        return 4 * BATCH * (shape.vocabulary + 2 * shape.hidden)
+    mask = BATCH * cells(context)
+    return 4 * BATCH * (3 * shape.feed_forward + 4 * shape.hidden) + mask
+
+
+def longest_context(
+    model: LanguageModel,
+    host: HostProfile,
+    cache_type: str = DEFAULT_CACHE_TYPE,
+    size_gib: float | None = None,
+) -> int:
+    """Return the longest context that fits, at most that of the model's training, or 0 if none fits."""
+
+    def fits(context: int) -> bool:
+        return predict_memory(model, host, context, cache_type, size_gib).fits
+
+    trained = model.architecture.context
+    if fits(trained):
+        return trained
+    low, high = 0, -(-trained // CELL_BLOCK)  # in blocks: low fits or is 0, high does not fit
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle * CELL_BLOCK) else (low, middle)
+    return low * CELL_BLOCK
