@@ -9,9 +9,9 @@ import pytest
 from arenite.converters.graph.model import Model, Quantization
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.target import DSP, Target
-from tests.firmware.engine.conv.test_conv_2d_dsp import LINEAR, VALID, conv
+from tests.firmware.engine.conv.full_range_convolution import LINEAR, VALID, conv
 from tests.firmware.engine.dense.dense_graphs import fully_connected
-from tests.firmware.engine.depthwise.test_depthwise_dsp import depthwise, other_windows, windows_3x3
+from tests.firmware.engine.depthwise.depthwise_graphs import depthwise, other_windows, windows_3x3
 from tests.fuzz.comparison import compare, lower
 from tests.fuzz.emulated import compare_emulated
 
@@ -65,7 +65,7 @@ def test_convolutions_are_exact_on_this_computer() -> None:
 def test_depthwise_layers_are_exact_on_this_computer() -> None:
     models = [*windows_3x3(), *other_windows()]
     assert [kernel(m) for m in windows_3x3()] == [DEPTHWISE] * len(windows_3x3())
-    assert [kernel(m) for m in other_windows()].count(DEPTHWISE) > 10
+    assert [kernel(m) for m in other_windows()].count(DEPTHWISE) >= 10
     assert compare(models, targets=[FLASH]) == []
 
 

@@ -1,5 +1,5 @@
 /* CONV_2D, int8, 3 x 3 taps at stride 1: transforms and multiplies three tiles of two outputs at a time. */
-#include "conv_2d_s8_winograd_dsp.h"
+#include "conv_2d_winograd_dsp.h"
 
 #include "affine_requant.h"
 #include "winograd3_s8_dsp.h"

@@ -1,6 +1,6 @@
 /* CONV_2D, int8, 3 x 3 taps at stride 1: transforms and multiplies three tiles of 2 x 2 outputs at a time. */
 #include "affine_requant.h"
-#include "conv_2d_s8_winograd_dsp.h"
+#include "conv_2d_winograd_dsp.h"
 #include "winograd_rows_dsp.h"
 #include "winograd_square3_s8_dsp.h"
 

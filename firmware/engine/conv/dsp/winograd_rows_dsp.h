@@ -2,7 +2,7 @@
 #ifndef ARENITE_WINOGRAD_ROWS_DSP_H
 #define ARENITE_WINOGRAD_ROWS_DSP_H
 
-#include "conv_2d_s8_winograd_dsp.h"
+#include "conv_2d_winograd_dsp.h"
 
 /* Stores `bytes` bytes with the value of the input's zero point; `bytes` is a multiple of four, nothing is stored if it
  * is negative. Returns the address after the last byte. */

@@ -60,7 +60,7 @@ class Conv2DWinogradDsp(Variant):
         folded = require_accepted(fold_convolution(ctx.graph, ctx.op, axis=0, two_sided=True))
         return KernelCall(
             "ar_conv_2d_s8_winograd_dsp",
-            "conv_2d_s8_winograd_dsp.h",
+            "conv_2d_winograd_dsp.h",
             self.kernels,
             "ar_conv_2d_winograd_params",
             winograd_fields(ctx, folded, winograd_filters(folded), pair_requant(folded)),

@@ -72,7 +72,7 @@ class Conv2DWinogradSquareDsp(Variant):
         filters = pair_filters(winograd_square_weights(folded.weights), _SCALE * folded.bias)
         return KernelCall(
             "ar_conv_2d_s8_winograd_square_dsp",
-            "conv_2d_s8_winograd_dsp.h",
+            "conv_2d_winograd_dsp.h",
             self.kernels,
             "ar_conv_2d_winograd_params",
             winograd_fields(ctx, folded, filters, pair_requant(folded)),

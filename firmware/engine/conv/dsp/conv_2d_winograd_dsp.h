@@ -1,7 +1,7 @@
 /* CONV_2D, int8, 3 x 3 taps at stride 1, by Winograd's algorithms F(2,3), which winograd3_s8_dsp.h explains, and
  * F(2x2, 3x3), see winograd_square3_s8_dsp.h. */
-#ifndef ARENITE_CONV_2D_S8_WINOGRAD_DSP_H
-#define ARENITE_CONV_2D_S8_WINOGRAD_DSP_H
+#ifndef ARENITE_CONV_2D_WINOGRAD_DSP_H
+#define ARENITE_CONV_2D_WINOGRAD_DSP_H
 
 #include <stdint.h>
 
