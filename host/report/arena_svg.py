@@ -165,18 +165,17 @@ def _blocks(
         # If an operator works in place, input and output share the block. The change is drawn in the middle of the
         # step.
         drawn_span = (start + 0.5 * (v in in_place_values), end - 0.5 * (v in overwritten_values))
-        offset, nbytes = plan.offsets[first], streamed.nbytes(value.tensors)
         lines = [_tensor_line(graph, t) for t in value.tensors]
         lines += streamed.remarks(value.tensors)
-        lines.append(_interval(plan, offset, nbytes, start, end))
         if v in in_place_values:
             lines.append("computed in place")
         if len(value.tensors) > 1:
             lines.append("the same bytes, with several shapes")
-        label = (" = ".join(f"#{t}" for t in value.tensors), f"{nbytes:,} B")
-        blocks.append(
-            _Block(kind, *drawn_span, offset, nbytes, label, "\n".join(lines), v in in_place_values)
-        )
+        name = " = ".join(f"#{t}" for t in value.tensors)
+        for offset, nbytes in streamed.places(value.tensors):
+            title = "\n".join([*lines, _interval(plan, offset, nbytes, start, end)])
+            label = (name, f"{nbytes:,} B")
+            blocks.append(_Block(kind, *drawn_span, offset, nbytes, label, title, v in in_place_values))
     step = {k: p for p, k in enumerate(plan.order)}
     for k, offset in plan.scratch_offsets.items():
         rows = needs[k].rows
@@ -203,16 +202,22 @@ def _blocks(
 
 
 class _Streamed:
-    """Computes the blocks of tensors that operators compute row by row (streamed segments). Only some
-    rows (slots) of a streamed tensor are in memory, and they are reserved during the complete segment."""
+    """Computes the blocks of tensors that operators compute row by row (streamed segments). Some of these tensors are
+    never completely in memory: each of their rows has an address, which is reserved during the complete segment in the
+    picture."""
 
     def __init__(self, graph: Subgraph, plan: Plan) -> None:
         self.graph = graph
+        self.plan = plan
         self.step = {k: p for p, k in enumerate(plan.order)}
         self.segment_of = {k: s for s in plan.segments for k in s.stages}
+        self.rows = {t: offsets for s in plan.segments for t, offsets in s.rows.items()}
         self.users: dict[int, list[Segment]] = {}  # tensor -> segments that stream it
         for segment in plan.segments:
-            for t in segment.slots:
+            read_or_written = {
+                t for k in segment.stages for t in (*graph.ops[k].inputs, *graph.ops[k].outputs)
+            }
+            for t in read_or_written & plan.offsets.keys():
                 self.users.setdefault(t, []).append(segment)
 
     def span(self, tensors: Sequence[int], start: int, end: int) -> tuple[int, int]:
@@ -222,27 +227,39 @@ class _Streamed:
             end = max(end, self.step[segment.stages[-1]] + 1)
         return start, end
 
-    def _slots(self, t: int) -> int:
-        return min((s.slots[t] for s in self.users.get(t, ())), default=0)
-
-    def nbytes(self, tensors: Sequence[int]) -> int:
-        """Return the number of bytes of ``tensors`` (which share one block) that are in memory at the same time."""
+    def places(self, tensors: Sequence[int]) -> list[tuple[int, int]]:
+        """Return the offset and the bytes of each place in memory of ``tensors``, which share their memory. Adjacent
+        rows are one place."""
         for t in tensors:
-            if self._slots(t):
-                tensor = self.graph.tensors[t]
-                return tensor.nbytes // tensor.shape[1] * self._slots(t)
-        return self.graph.tensors[tensors[0]].nbytes
+            if t in self.rows:
+                row_bytes = self.graph.tensors[t].nbytes // len(self.rows[t])
+                return _joined(sorted((offset, row_bytes) for offset in set(self.rows[t])))
+        return [(self.plan.offsets[tensors[0]], self.graph.tensors[tensors[0]].nbytes)]
 
     def remarks(self, tensors: Sequence[int]) -> list[str]:
         """Return the lines of the tooltip that say which rows of ``tensors`` are in memory."""
         lines = []
         for t in tensors:
-            slots, rows = self._slots(t), self.graph.tensors[t].shape[1:2]
-            if slots and rows and slots < rows[0]:
-                lines.append(f"row by row: {slots} of {rows[0]} rows are in memory at a time")
-            elif slots:
+            if t in self.rows:
+                count, height = len(set(self.rows[t])), len(self.rows[t])
+                lines.append(
+                    f"row by row: its {height} rows have {count} addresses, which other rows use too"
+                )
+            elif t in self.users:
                 lines.append("read or written row by row: other data reuse the memory of consumed rows")
         return lines
+
+
+def _joined(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ``places`` (offset and bytes, sorted by offset) with those that touch or overlap joined to one."""
+    joined: list[tuple[int, int]] = []
+    for offset, nbytes in places:
+        if joined and offset <= sum(joined[-1]):
+            first, before = joined[-1]
+            joined[-1] = (first, max(before, offset + nbytes - first))
+        else:
+            joined.append((offset, nbytes))
+    return joined
 
 
 def _has_aliases(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -> bool:

@@ -8,8 +8,10 @@ from dataclasses import replace
 
 from arenite.converters.planner import OpRequirements, Plan, plan
 from arenite.converters.planner.memory_split import AccessCounts, plan_split
+from arenite.converters.planner.streaming.plan_streaming import plan_streaming
 from arenite.host.report.arena_svg import arena_svg
 from tests.converters.planner.random_graphs import Case, GraphBuilder
+from tests.converters.planner.streaming.random_chains import ImageBuilder
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -154,3 +156,25 @@ def test_an_arena_over_two_memories_has_a_line_between_them() -> None:
     slow = next(box for title, box in boxes.items() if "128 B at" in title)
     assert abs(slow["y"] + slow["height"] - height) < 1.1
     assert all(box["y"] >= height - 1.1 for title, box in boxes.items() if "128 B at" not in title)
+
+
+def test_rows_of_a_streamed_tensor_are_drawn_at_their_addresses() -> None:
+    b = ImageBuilder()
+    first = b.window(b.input(20, 8), 32)
+    second = b.window(b.window(first, 32), 32)
+    case = b.case(b.dense(b.view(b.mean(b.add(second, first))), 10))
+    streamed = plan_streaming(case.graph, case.needs)
+    assert streamed is not None
+    (segment,) = streamed.segments
+    assert len(segment.rows) >= 3
+    boxes = blocks(draw(case, streamed))
+    for tensor, offsets in segment.rows.items():
+        count = len(set(offsets))
+        titles = [title for title in boxes if re.search(rf"#{tensor}\b", title)]
+        drawn = 0
+        for title in titles:
+            assert f"row by row: its 20 rows have {count} addresses, which other rows use too" in title
+            match = re.search(r"([\d,]+) B at \[", title)
+            assert match
+            drawn += int(match[1].replace(",", ""))
+        assert drawn == len({byte for offset in offsets for byte in range(offset, offset + 32)})
