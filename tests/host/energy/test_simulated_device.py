@@ -31,7 +31,7 @@ def test_sensors_read_the_power_and_temperature_of_the_simulated_device(tmp_path
     if power.kind == "measured":
         assert power.watts == pytest.approx(device.watts, rel=0.06)
     else:
-        assert name.startswith("raspberry")
+        assert name in ("intel_n150", "orange_pi_5", "raspberry_pi_4", "raspberry_pi_5")  # no power sensor
     assert thermometer.read().celsius == pytest.approx(device.throttling_c, abs=1.5)
 
 

@@ -89,7 +89,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     for name in ("good", "bad"):
         own = [f"-I{path}" for path in (app / "src", app / "lib/arenite", app / "lib/update", _STAND_INS)]
         program = folder / "main.o"
-        common = ["gcc", "-std=gnu17", "-O1", "-Wall", "-Wextra", "-Werror", *own]
+        common = ["gcc", "-std=gnu17", "-DAR_HOST", "-O1", "-Wall", "-Wextra", "-Werror", *own]
         subprocess.run(
             [*common, "-Dmain=zephyr_main", "-c", str(app / "src/main.c"), "-o", str(program)], check=True
         )
