@@ -24,9 +24,9 @@ static void compute_row(const ar_conv_2d_short_params *p, const int8_t *const *r
         copies[k] = window + k * reach;
         all_rows &= rows[k] != 0;
     }
-    ar_short_blocks_s8 b = {out,  p->rounding, out_c,     x,      p->filters, 0, step,
-                            rows, 0,           p->groups, p->k_h, p->rest,    0, p->words};
-    b.end = p->filters + out_c / 2 * (4 + 2 * p->words);
+    const int32_t *const end = p->filters + out_c / 2 * (4 + 2 * p->words);
+    ar_short_blocks_s8 b = {end,  p->rounding, out_c,     x,      p->filters, out, step,
+                            rows, 0,           p->groups, p->k_h, p->rest,    0,   p->words};
     int32_t column = -p->pad_left;
     for (int32_t left = out_w; left > 0; left -= PIXELS * b.blocks) {
         b.offset = column * in_c;

@@ -53,21 +53,21 @@ __attribute__((naked)) void ar_dot3_s8_dsp(const ar_dot_s8_dsp *d __attribute__(
             "ldm r0, {r1-r10}\n"
             "mov r12, r10\n"
             "mov r11, r6\n"
-            /* The first group of a pair is computed before the loop. One round of the loop computes eight groups. If
+            /* The first group of a pair is computed before the loop. One round of the loop computes 16 groups. If
              * fewer groups remain for the first round, the code enters the loop after its surplus first groups. */
             "sub r0, r8, #1\n"
-            "add r8, r0, #7\n"
-            "lsr r8, r8, #3\n"
-            "rsb r0, r0, r8, lsl #3\n"
+            "add r8, r0, #15\n"
+            "lsr r8, r8, #4\n"
+            "rsb r0, r0, r8, lsl #4\n"
             "add r0, r0, r0, lsl #4\n"
-            "adr lr, 2f\n"
+            "adr.w lr, 2f\n"
             "add r0, lr, r0, lsl #2\n"
             "cmp r8, #0\n"
-            "it eq\n adreq r0, 3f\n"
-            "adr r10, 8f\n"
+            "it eq\n adreq.w r0, 3f\n"
+            "adr.w r10, 8f\n"
             "cmp r9, #1\n"
-            "it eq\n adreq r10, 4f\n"
-            "it gt\n adrgt r10, 5f\n"
+            "it eq\n adreq.w r10, 4f\n"
+            "it gt\n adrgt.w r10, 5f\n"
             "add r9, r0, #1\n"
             "add r10, r10, #1\n"
             "stm sp, {r1-r10}\n"
@@ -80,8 +80,9 @@ __attribute__((naked)) void ar_dot3_s8_dsp(const ar_dot_s8_dsp *d __attribute__(
             "ldr pc, [sp, #32]\n"
             "2:\n"
             GROUP GROUP GROUP GROUP GROUP GROUP GROUP GROUP
+            GROUP GROUP GROUP GROUP GROUP GROUP GROUP GROUP
             "subs lr, lr, #1\n"
-            "bne 2b\n"
+            "bne.w 2b\n"
             "3:\n"
             "ldm sp, {r0, r1, r2, r3, r4}\n"
             "ldr pc, [sp, #36]\n"
@@ -115,7 +116,7 @@ __attribute__((naked)) void ar_dot3_s8_dsp(const ar_dot_s8_dsp *d __attribute__(
             "strd r0, r1, [sp]\n"
             "ldrd r11, lr, [sp, #20]\n"
             "cmp r12, lr\n"
-            "bne 1b\n"
+            "bne.w 1b\n"
             "add sp, #40\n"
             "pop {r4-r11, pc}\n");
 }

@@ -1,5 +1,5 @@
 /* Widens the inputs of blocks of 3 pixels, and multiplies them with pairs of int16 filters: 8 instructions for 12
- * products, and 25 for each pair to requantize the 6 sums. short_blocks_s8_dsp.h describes the memory layouts. */
+ * products, and 23 for each pair to requantize the 6 sums. short_blocks_s8_dsp.h describes the memory layouts. */
 #include "short_blocks_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
@@ -16,20 +16,21 @@
 
 /* Registers while a pair is computed: r0-r2 are two inputs of each pixel, r3 and r4 the weights of the first and the
  * second channel, r5-r7 the sums of the first channel for each pixel, r8-r10 those of the second channel, r11 is the
- * address of the next inputs, r12 of the next words of the filters, lr the end of the filters. WORD multiplies two
- * inputs of each pixel. FIRST_WORD does the same, and starts the sums with the biases in r5 and r8. */
-#define LOAD "ldrd r3, r4, [r12], #8\n ldm r11!, {r0, r1, r2}\n"
-#define WORD                                                                    \
-    LOAD "smlad r5, r3, r0, r5\n smlad r6, r3, r1, r6\n smlad r7, r3, r2, r7\n" \
-         "smlad r8, r4, r0, r8\n smlad r9, r4, r1, r9\n smlad r10, r4, r2, r10\n"
-#define FIRST_WORD                                                              \
-    LOAD "smlad r6, r3, r1, r5\n smlad r7, r3, r2, r5\n smlad r5, r3, r0, r5\n" \
-         "smlad r9, r4, r1, r8\n smlad r10, r4, r2, r8\n smlad r8, r4, r0, r8\n"
+ * address of the next inputs, r12 of the next words of the filters, lr of the next outputs. WORD multiplies two inputs
+ * of each pixel. FIRST_WORD does the same, and starts the sums with the biases, which it loads to r5 and r8. */
+#define WORD                                                               \
+    "ldrd r3, r4, [r12], #8\n ldm r11!, {r0, r1, r2}\n"                    \
+    "smlad r5, r3, r0, r5\n smlad r6, r3, r1, r6\n smlad r7, r3, r2, r7\n" \
+    "smlad r8, r4, r0, r8\n smlad r9, r4, r1, r9\n smlad r10, r4, r2, r10\n"
+#define FIRST_WORD                                                         \
+    "ldm r12!, {r3, r4, r5, r8}\n ldm r11!, {r0, r1, r2}\n"                \
+    "smlad r6, r3, r1, r5\n smlad r7, r3, r2, r5\n smlad r5, r3, r0, r5\n" \
+    "smlad r9, r4, r1, r8\n smlad r10, r4, r2, r8\n smlad r8, r4, r0, r8\n"
 /* Scales and limits a sum; `m` is the multiplier. */
 #define SCALE(sum, m) "smmla " sum ", " sum ", " m ", r1\n"
 #define SATURATE(sum) "ssat " sum ", #8, " sum ", asr #12\n" /* AR_SHORT_SHIFT */
 
-/* The stack has a copy of the ar_short_blocks_s8: sp +0: out, +4: rounding, +8: pixel, +12: x, +16: filters, +20: end,
+/* The stack has a copy of the ar_short_blocks_s8: sp +0: end, +4: rounding, +8: pixel, +12: x, +16: filters, +20: out,
  * +24: step, +28: rows, +32: offset, +36: groups, +40: count, +44: rest, +48: blocks. +52 is the address at which the
  * code for a pair is entered after the first word: it has 31 words of 32 bytes of code. */
 /* clang-format off */
@@ -74,7 +75,6 @@ __attribute__((naked)) void ar_short_blocks_s8_dsp(const ar_short_blocks_s8 *b _
             "ldr lr, [sp, #20]\n"
             /* The loop over the pairs. */
             "4:\n"
-            "ldrd r5, r8, [r12], #8\n"
             FIRST_WORD
             "ldr pc, [sp, #52]\n"
             ".balign 4\n"
@@ -89,13 +89,12 @@ __attribute__((naked)) void ar_short_blocks_s8_dsp(const ar_short_blocks_s8 *b _
             SCALE("r8", "r4") SCALE("r9", "r4") SCALE("r10", "r4")
             SATURATE("r5") SATURATE("r6") SATURATE("r7") SATURATE("r8") SATURATE("r9") SATURATE("r10")
             "bfi r5, r8, #8, #8\n bfi r6, r9, #8, #8\n bfi r7, r10, #8, #8\n"
-            "strh r6, [r0, r2]\n strh r7, [r0, r2, lsl #1]\n strh r5, [r0], #2\n"
-            "str r0, [sp]\n"
-            "cmp r12, lr\n"
+            "strh r6, [lr, r2]\n strh r7, [lr, r2, lsl #1]\n strh r5, [lr], #2\n"
+            "cmp r12, r0\n"
             "bne.w 4b\n"
             "ldr r1, [sp, #48]\n"
-            "add r0, r0, r2, lsl #1\n"
-            "str r0, [sp]\n"
+            "add lr, lr, r2, lsl #1\n"
+            "str lr, [sp, #20]\n"
             "subs r1, r1, #1\n"
             "str r1, [sp, #48]\n"
             "bne.w 1b\n"
@@ -132,8 +131,8 @@ void ar_short_blocks_s8_dsp(const ar_short_blocks_s8 *b)
         for (const int32_t *w = b->filters; w != b->end; w += 4 + 2 * b->words) {
             const int32_t *multiplier = w + 2 + 2 * b->words;
             for (int32_t channel = 0; channel < 2; channel++) {
-                uint32_t sum = (uint32_t)w[channel];
-                for (int32_t k = 0; k < b->words; k++) {
+                uint32_t sum = ar_dot_smlad((uint32_t)w[2 + channel], w[channel], b->x[0]);
+                for (int32_t k = 1; k < b->words; k++) {
                     sum = ar_dot_smlad(sum, w[2 + 2 * k + channel], b->x[k]);
                 }
                 *out++ = ar_dot_output((int32_t)sum, multiplier[channel], b->rounding, AR_SHORT_SHIFT);

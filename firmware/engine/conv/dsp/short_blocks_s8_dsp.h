@@ -12,8 +12,9 @@
  * 1, the row's last byte follows as a word of its own. Weights of zero fill up the last group of a row, and the upper
  * half of a rest. The bytes that are multiplied with these zeros may have any value.
  *
- * Filters. A pair is the filters of two output channels. It has the two biases, two words of weights for every two
- * inputs (one of each channel), and the two multipliers. */
+ * Filters. A pair is the filters of two output channels. It has two words of weights for every two inputs (one of each
+ * channel), and the two multipliers. The two biases are after the first two words, so that one LDM loads them with the
+ * weights. */
 #ifndef ARENITE_SHORT_BLOCKS_S8_DSP_H
 #define ARENITE_SHORT_BLOCKS_S8_DSP_H
 
@@ -24,11 +25,12 @@
 
 /* The parameters, in the order in which the assembly loads them. */
 typedef struct {
-    int8_t *out;      /* the first output of the first pixel */
-    int32_t rounding; /* see the formula above */
-    int32_t pixel;    /* bytes from one output pixel to the next: the number of output channels */
-    int32_t *x;       /* scratch for the widened inputs of a block, int16 [words][3 pixels][2] */
-    const int32_t *filters, *end;
+    const int32_t *end; /* of the filters */
+    int32_t rounding;   /* see the formula above */
+    int32_t pixel;      /* bytes from one output pixel to the next: the number of output channels */
+    int32_t *x;         /* scratch for the widened inputs of a block, int16 [words][3 pixels][2] */
+    const int32_t *filters;
+    int8_t *out;               /* the first output of the first pixel */
     int32_t step;              /* bytes from a window to that of the next pixel */
     const int8_t *const *rows; /* the input rows of the windows */
     int32_t offset;            /* bytes from the beginning of the rows to the first window */

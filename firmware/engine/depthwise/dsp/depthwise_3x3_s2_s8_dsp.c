@@ -25,7 +25,7 @@
 /* Requantizes the sum in register r. r8 is the multiplier, r9 the rounding constant. */
 #define OUTPUT(r) "smmla " r ", " r ", r8, r9\n ssat " r ", #8, " r ", asr #8\n"
 
-__attribute__((naked)) void ar_depthwise_3x3_s2_s8_dsp(const ar_dw_row *row __attribute__((unused)))
+__attribute__((naked)) void ar_depthwise_3x3_s2_s8_dsp(void *row __attribute__((unused)))
 {
     __asm__(".set ar_stack_ar_depthwise_3x3_s2_s8_dsp, 76\n"
             "push {r4-r11, lr}\n"
@@ -95,6 +95,6 @@ __attribute__((naked)) void ar_depthwise_3x3_s2_s8_dsp(const ar_dw_row *row __at
 
 #include "depthwise_3x3_s8_plain.h"
 
-void ar_depthwise_3x3_s2_s8_dsp(const ar_dw_row *row) { ar_dw_row_plain(row, 2); }
+void ar_depthwise_3x3_s2_s8_dsp(void *row) { ar_dw_row_plain(row, 2); }
 
 #endif

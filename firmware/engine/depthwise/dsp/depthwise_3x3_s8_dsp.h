@@ -57,11 +57,6 @@ typedef struct {
     int32_t skip; /* bytes of a block that belong to channels which are already computed */
 } ar_dw_row;
 
-typedef void ar_dw_row_kernel(const ar_dw_row *row);
-
-ar_dw_row_kernel ar_depthwise_3x3_s1_s8_dsp;
-ar_dw_row_kernel ar_depthwise_3x3_s2_s8_dsp;
-
 /* The parameters for converting the input rows of a group to lines, in the order in which the assembly loads them. */
 typedef struct {
     int32_t pixel;         /* bytes from one pixel to the next */
@@ -75,15 +70,71 @@ typedef struct {
  * line is filled with padding. */
 void ar_depthwise_line_s8_dsp(const ar_dw_line *line, const int8_t *row, int32_t *to);
 
+/* A group, and how to convert its input lines. */
+typedef struct {
+    ar_dw_row row;
+    /* In an ar_dw_image: (the end of the entries for a row) + (the address of the newest line in memory). */
+    uintptr_t end;
+    const int8_t *in; /* in an ar_dw_image: the next input line */
+    ar_dw_line line;
+} ar_dw_group;
+
+/* The state while a group of an image is computed, in the order in which the assembly loads it. The image as the kernel
+ * sees it: its lines are the rows of the image, or its columns. When a new line replaces the one before, the address of
+ * a row's entries decreases by the number of bytes by which the newest line's address increases, so their sum never
+ * changes. */
+typedef struct {
+    ar_dw_group
+        group;        /* `row.out` is that of the next output row; `row.channels` and `row.end` are not set */
+    int32_t *to;      /* where to store the next input line */
+    int32_t next;     /* its number; negative if it is padding */
+    int32_t in_lines; /* number of lines in the image */
+    int32_t in_line;  /* bytes from one input line to the next */
+    int32_t *last;    /* the address of the last of the three lines in memory */
+    uintptr_t first;  /* (the first channel's entry for a row) + (the address of the newest line in memory) */
+    int32_t missing;  /* number of input lines to convert before the next output row */
+    int32_t out_line; /* bytes from one output row to the next */
+    int32_t out_lines; /* number of output rows left */
+} ar_dw_image;
+
+/* For stride 1: computes a group's channels of one image, from the first output row to the last. Output line y may
+ * overwrite input line y. */
+void ar_depthwise_3x3_s1_s8_dsp(void *image);
+/* For stride 2: computes one output row. */
+void ar_depthwise_3x3_s2_s8_dsp(void *row);
+
+/* Does the same as ar_depthwise_3x3_s1_s8_dsp, with a function that computes one output row. */
+static inline void ar_dw_image_rows(ar_dw_image *image, int32_t stride, void (*kernel)(void *row))
+{
+    ar_dw_group *const g = &image->group;
+    for (; image->out_lines != 0; image->out_lines--) {
+        const int32_t *newest;
+        do {
+            const int32_t inside = (uint32_t)image->next < (uint32_t)image->in_lines;
+            ar_depthwise_line_s8_dsp(&g->line, inside ? g->in : 0, image->to);
+            g->in += inside ? image->in_line : 0;
+            image->next++;
+            newest = image->to;
+            image->to = newest == image->last ? image->last - 8 : image->to + 4;
+        } while (--image->missing);
+        image->missing = stride;
+        g->row.channels = (const void *)(image->first - (uintptr_t)newest);
+        g->row.end = (const void *)(g->end - (uintptr_t)newest);
+        kernel(&g->row);
+        g->row.out += image->out_line;
+    }
+}
+
 typedef struct {
     const int8_t *input; /* [batches][in_h][in_w][channels] */
     int8_t *output; /* [batches][out_h][out_w][channels]; may be the input at stride 1 and equal shapes */
     const int8_t *weights;     /* [3][3][channels]; there are at least 4 channels */
     const int32_t *bias;       /* [channels]: 256 * (bias including the zero point) + offset */
     const int32_t *multiplier; /* [channels] */
-    ar_dw_row_kernel *kernel;  /* computes one output row; depends on the stride */
-    void *scratch;             /* AR_DW_TABLE_BYTES bytes, then the lines and one more block */
-    int32_t rounding;          /* see the formula above */
+    void (*kernel)(
+        void *);      /* ar_depthwise_3x3_s1_s8_dsp or ar_depthwise_3x3_s2_s8_dsp, depending on the stride */
+    void *scratch;    /* AR_DW_TABLE_BYTES bytes, then the lines and one more block */
+    int32_t rounding; /* see the formula above */
     uint16_t batches, in_h, in_w, channels, out_h, out_w;
     uint8_t pad_top, pad_left, stride; /* pad_left is 0 or 1 */
     int8_t zero_point;                 /* the input's zero point, which is the value of padding */
@@ -101,7 +152,7 @@ void ar_depthwise_3x3_columns_s8_dsp(const ar_depthwise_3x3_dsp_params *p);
 /* The blocks of a strip. A single row is computed strip by strip, so that its lines need little scratch. */
 #define AR_DW_STRIP_BLOCKS 2
 
-/* Computes one output row, with lines for one strip. `params` is an ar_depthwise_3x3_dsp_params; rows[k] is the input
+/* Computes one output row at stride 2, with lines for one strip. `params` is an ar_depthwise_3x3_dsp_params; rows[k] is the input
  * row of kernel row k, or 0 if that row is outside the image. */
 void ar_depthwise_3x3_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out);
 

@@ -4,26 +4,12 @@
 
 #ifdef __ARM_FEATURE_DSP
 
+#include "depthwise_line_dsp.h"
+
 /* In the assembly, .set states the stack use in bytes, which object_files.py reads. Empty comments keep clang-format
  * from joining lines. */
 
-/* Merges pixels a and b, which have 4 channels: channels 0 and 1 of both to `low`, channels 2 and 3 of both to
- * `high`. */
-#define MERGE(low, high, a, b) \
-    "pkhbt " low ", " a ", " b ", lsl #16\n pkhtb " high ", " b ", " a ", asr #16\n"
-/* Stores one channel of three pairs of pixels in the channel's line. The first pair is also stored at the end of the
- * previous block. */
-#define CHANNEL(p0, p1, p2, rotation, offset, after)                                         \
-    "sxtb16 r1, " p0 rotation "\n sxtb16 r8, " p1 rotation "\n sxtb16 r9, " p2 rotation "\n" \
-    "strd r1, r8, [r3, #" offset "]\n str r9, [r3, #" after "]\n str r1, [r12, #" offset "]\n"
-/* Stores one channel of one pair in the channel's line and at r12. */
-#define PAIR_CHANNEL(p, rotation, offset) \
-    "sxtb16 r8, " p rotation "\n str r8, [r3, #" offset "]\n str r8, [r12, #" offset "]\n"
-
-/* Registers: r0 is the address of the second pixel of a pair, r1 of the first pixel, r2 the number of bytes per
- * pixel, r3 the address in the line. r12 is the second address for the first pair of a block: the end of the
- * previous block, or in the first block the same address as r3. lr is the number of blocks left. The stack has
- * `rest` and `padding`. */
+/* The header of the macros describes the registers. The stack has `rest` and `padding`. */
 __attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __attribute__((unused)),
                                                      const int8_t *row __attribute__((unused)),
                                                      int32_t *to __attribute__((unused)))
@@ -44,25 +30,7 @@ __attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __at
             "cmp lr, #0\n"
             "beq 2f\n"
             /* The loop over blocks of six pixels. */
-            "1:\n"
-            "ldr r4, [r1]\n"
-            "ldr r5, [r0]\n"
-            "ldr r6, [r0, r2]\n"
-            "ldr r7, [r0, r2, lsl #1]\n"
-            "ldr r9, [r0, r2, lsl #2]\n"
-            "add r0, r0, r2\n"
-            "ldr r8, [r0, r2, lsl #1]\n"                                           /* */
-            MERGE("r10", "r11", "r4", "r5") MERGE("r4", "r5", "r6", "r7")          /* */
-            MERGE("r6", "r7", "r8", "r9") CHANNEL("r10", "r4", "r6", "", "0", "8") /* */
-            CHANNEL("r10", "r4", "r6", ", ror #8", "48", "56")                     /* */
-            CHANNEL("r11", "r5", "r7", "", "96", "104")                            /* */
-            CHANNEL("r11", "r5", "r7", ", ror #8", "144", "152")                   /* */
-            "add r12, r3, #12\n"
-            "add r3, r3, #192\n"
-            "add r1, r0, r2, lsl #2\n"
-            "add r0, r1, r2\n"
-            "subs lr, lr, #1\n"
-            "bne 1b\n"
+            "1:\n" AR_DW_LINE_BLOCK "bne 1b\n"
             /* Store the rest, pair by pair. If the number is odd, the last pixel's neighbor is padding. */
             "2:\n"
             "pop {r4, r5}\n"
@@ -70,18 +38,7 @@ __attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __at
             "beq 4f\n"
             "3:\n"
             "cmp r4, #1\n"
-            "it eq\n moveq r0, r5\n"
-            "ldr r6, [r1]\n"
-            "ldr r7, [r0]\n"                                                    /* */
-            MERGE("r10", "r11", "r6", "r7") PAIR_CHANNEL("r10", "", "0")        /* */
-            PAIR_CHANNEL("r10", ", ror #8", "48") PAIR_CHANNEL("r11", "", "96") /* */
-            PAIR_CHANNEL("r11", ", ror #8", "144")                              /* */
-            "add r3, r3, #4\n"
-            "mov r12, r3\n"
-            "add r1, r0, r2\n"
-            "add r0, r1, r2\n"
-            "subs r4, r4, #2\n"
-            "bhi 3b\n"
+            "it eq\n moveq r0, r5\n" AR_DW_LINE_PAIR "bhi 3b\n"
             "4:\n"
             "pop {r4-r11, pc}\n"
             /* The row is padding: fill all pairs of the blocks and of one more block. */
@@ -90,14 +47,7 @@ __attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __at
             "ldr r4, [r7]\n"
             "sxtb16 r4, r4\n"
             "mov r5, r4\n"
-            "6:\n"
-            "strd r4, r5, [r3]\n strd r4, r5, [r3, #8]\n"
-            "strd r4, r5, [r3, #48]\n strd r4, r5, [r3, #56]\n"
-            "strd r4, r5, [r3, #96]\n strd r4, r5, [r3, #104]\n"
-            "strd r4, r5, [r3, #144]\n strd r4, r5, [r3, #152]\n"
-            "add r3, r3, #192\n"
-            "subs lr, lr, #1\n"
-            "bpl 6b\n"
+            "6:\n" AR_DW_FILL_BLOCK "bpl 6b\n"
             "pop {r4-r11, pc}\n");
 }
 
