@@ -174,4 +174,8 @@ def short_filters(weights: np.ndarray, fixed: FixedShift, order: np.ndarray) -> 
     paired = words.reshape(channels // 2, 2, -1).transpose(0, 2, 1).reshape(channels // 2, -1)
     ends = (v.astype(np.int64).reshape(-1, 2) & 0xFFFFFFFF for v in (fixed.bias, fixed.multiplier))
     bias, multiplier = ends
-    return np.concatenate([paired[:, :2], bias, paired[:, 2:], multiplier], axis=1).astype(np.uint32).view(np.int32)
+    return (
+        np.concatenate([paired[:, :2], bias, paired[:, 2:], multiplier], axis=1)
+        .astype(np.uint32)
+        .view(np.int32)
+    )
