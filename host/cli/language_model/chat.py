@@ -12,7 +12,7 @@ from arenite.errors import DoesNotFitError, UsageError
 from arenite.host.llm.cache_types import CACHE_TYPES, DEFAULT_CACHE_TYPE
 from arenite.host.llm.chat import Conversation
 from arenite.host.llm.free_memory import available_bytes
-from arenite.host.llm.llama_cpp_runtime import LlamaCppRuntime
+from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
 from arenite.host.llm.memory import longest_context, predict_memory
 from arenite.host.llm.prediction import read_language_model
 from arenite.host.report.console import note
@@ -72,14 +72,15 @@ def chat(
     first token and the tokens per second. The lines /exit and /quit end the conversation.
 
     The model is not loaded if its predicted memory is more than this computer has free. Needs the package
-    llama-cpp-python (pip install 'arenite[llm]').
+    xllamacpp (pip install 'arenite[llm]').
     """
     if model.suffix.lower() != ".gguf":
         raise UsageError(
             f"{model.name} is not a .gguf file.", "Give the file of a language model with its weights."
         )
     _check_memory(model, context, cache_type)
-    with contextlib.closing(LlamaCppRuntime(model, context, cache_type, threads)) as runtime:
+    options = LlamaCppOptions(model, context, cache_type, threads)
+    with contextlib.closing(LlamaCppRuntime(options)) as runtime:
         conversation = Conversation(runtime, system)
         if prompt is not None:
             _answer(conversation, prompt, max_tokens)
