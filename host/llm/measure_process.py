@@ -1,10 +1,10 @@
 """Measure a language model in a process of its own: ``python -m arenite.host.llm.measure_process``.
 
 The process holds nothing but the model, so its memory is that of the model. It reads a JSON object from standard input:
-``path``, ``context``, ``cache_type``, ``threads`` (or null), ``vocabulary`` and ``runs``, a list of [tokens of the prompt,
-tokens to decode]. It writes one JSON object per line to standard output: {"event": "first"} when the first token of a
-run is there, {"event": "run", ...} after the run, {"event": "end", ...} and, if it fails, {"event": "error", ...}. The
-log of llama.cpp goes to standard error.
+``path``, ``context``, ``cache_type``, ``threads`` (or null), ``vocabulary`` and ``runs``, a list of [tokens of the
+prompt, tokens to decode]. It writes one JSON object per line to standard output: {"event": "first"} when the first
+token of a run is there, {"event": "run", ...} after the run, {"event": "end", ...} and, if it fails,
+{"event": "error", ...}. The log of llama.cpp goes to standard error.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import random
 import resource
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def _run(runtime: LlamaCppRuntime, prompt: list[int], tokens: int) -> dict[str, 
 
 
 def _differences(values: list[float]) -> list[float]:
-    return [after - before for before, after in zip(values[:-1], values[1:], strict=True)]
+    return [after - before for before, after in pairwise(values)]
 
 
 def resident_bytes() -> int:

@@ -110,7 +110,10 @@ def measure(
             f"The process that measures {model.path.name} ended early, with status {process.returncode}.",
             "If the memory was full, give a smaller --context.",
         )
-    caches, counts = re.findall(r"llama_kv_cache: size = +([\d.]+) MiB", text), re.findall(r" n_threads = (\d+)", text)
+    caches, counts = (
+        re.findall(r"llama_kv_cache: size = +([\d.]+) MiB", text),
+        re.findall(r" n_threads = (\d+)", text),
+    )
     if not caches or not counts:
         raise ToolError("The log of llama.cpp does not tell the cache and the threads.", "Update Arenite.")
     return Measurement(done, resident_bytes, tuple(map(float, caches)), int(counts[0]))
