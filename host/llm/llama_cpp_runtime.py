@@ -51,13 +51,20 @@ class LlamaCppRuntime:
                 "Running a language model needs the package xllamacpp, which is not installed.",
                 "Install it: pip install 'arenite[llm]'.",
             ) from error
+        # llama.cpp's port on 127.0.0.1, which the package always opens, takes requests with this key only.
+        self.key = secrets.token_urlsafe(32)
         try:
-            self._server: Any = package.Server(_parameters(package, options))
+            self._server: Any = package.Server(_parameters(package, options, self.key))
         except RuntimeError as error:
             raise ToolError(
                 f"llama.cpp cannot load {options.path.name}.",
                 "Update xllamacpp, give a smaller --context, or try another file.",
             ) from error
+
+    @property
+    def port(self) -> int:
+        """The port of llama.cpp's own server on 127.0.0.1."""
+        return int(self._server.listening_address.rpartition(":")[2])
 
     def reply(self, conversation: Sequence[Message], max_tokens: int) -> Iterator[str]:
         messages = [{"role": message.role, "content": message.text} for message in conversation]
@@ -118,7 +125,7 @@ class LlamaCppRuntime:
             thread.join()
 
 
-def _parameters(package: Any, options: LlamaCppOptions) -> Any:
+def _parameters(package: Any, options: LlamaCppOptions, key: str) -> Any:
     """Return the parameters of llama.cpp's server."""
     parameters = package.CommonParams()
     parameters.model.path = str(options.path)
@@ -136,7 +143,10 @@ def _parameters(package: Any, options: LlamaCppOptions) -> Any:
     parameters.cache_ram_mib = options.prompt_cache_mib
     parameters.n_ctx_checkpoints = 0
     parameters.verbosity = _DETAILED if options.has_log else _SILENT
-    # The package always opens llama.cpp's own port on 127.0.0.1. Nobody knows this key, so nobody can use it.
-    parameters.api_keys = [secrets.token_urlsafe(32)]
+    parameters.api_keys = [key]
+    parameters.model_alias = {options.path.stem}
+    # Besides the answers that are written, short requests such as the list of models need a thread.
+    parameters.n_threads_http = options.slots + 2
+    parameters.cors_origins = "http://127.0.0.1"
     parameters.endpoint_slots = parameters.ui = False
     return parameters

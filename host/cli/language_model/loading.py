@@ -12,8 +12,11 @@ from arenite.host.llm.prediction import read_language_model
 from arenite.profiles.hosts import detect_host
 
 
-def check_memory(path: Path, context: int, cache_type: str) -> LanguageModel:
-    """Return what the header of the GGUF file ``path`` describes.
+def check_memory(
+    path: Path, context: int, cache_type: str, slots: int = 1, more_mib: int = 0
+) -> LanguageModel:
+    """Return what the header of the GGUF file ``path`` describes. ``slots`` is the number of contexts, and ``more_mib``
+    is memory that is needed besides.
 
     Raises:
         UsageError: It is another file, or was trained with a shorter context.
@@ -32,17 +35,18 @@ def check_memory(path: Path, context: int, cache_type: str) -> LanguageModel:
     host, free = detect_host(), available_bytes()
     if free is None:  # not known on this system; then the model is loaded
         return model
-    need = predict_memory(model, host, context, cache_type)
+    free -= more_mib << 20
+    need = predict_memory(model, host, context * slots, cache_type)
     if need.total > free:
-        size_gib = free / 2**30 + host.memory.reserved_gib
-        longest = longest_context(model, host, cache_type, size_gib)
+        size_gib = max(free, 0) / 2**30 + host.memory.reserved_gib
+        longest = longest_context(model, host, cache_type, size_gib) // slots
         hint = (
             f"Give --context {longest} or less."
             if longest
             else "Take a smaller quantization, or end other programs."
         )
         raise DoesNotFitError(
-            f"{path.name} needs about {need.total:,} bytes with --context {context}, but {free:,} are free.",
+            f"{path.name} needs about {need.total:,} bytes for its context, but {free:,} are free.",
             hint,
         )
     return model
