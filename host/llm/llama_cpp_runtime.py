@@ -75,16 +75,18 @@ class LlamaCppRuntime:
                 if text := choice["delta"].get("content"):
                     yield text
 
-    def decode(self, prompt: Sequence[int], tokens: int) -> Iterator[str]:
-        """Yield ``tokens`` pieces of text that follow the tokens ``prompt``, each when it is decoded. The end of a text
-        does not stop it. The part of a prompt that the last one had too is not computed again.
+    def decode(self, prompt: Sequence[int], tokens: int) -> Iterator[int]:
+        """Decode ``tokens`` tokens after the tokens ``prompt``, and yield their number so far whenever llama.cpp tells
+        it: after each token, except within characters of several tokens. The end of a text does not stop it. The part
+        of a prompt that the last one had too is not computed again.
 
         Raises ``ContextFullError`` if the prompt leaves no room.
         """
         request = {"prompt": list(prompt), "n_predict": tokens, "temperature": 0.0, "ignore_eos": True}
+        request["timings_per_token"] = True
         for piece in self._stream(self._server.handle_completions, request):
             if "prompt_progress" not in piece and piece["choices"][0]["finish_reason"] is None:
-                yield piece["choices"][0]["text"]
+                yield piece["timings"]["predicted_n"]
 
     def close(self) -> None:
         """Free the memory of the model. The object cannot be used afterwards."""

@@ -9,16 +9,16 @@ token of a run is there, {"event": "run", ...} after the run, {"event": "end", .
 
 from __future__ import annotations
 
+import importlib
 import json
 import random
-import resource
 import sys
 import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from arenite.errors import AreniteError, UsageError
+from arenite.errors import AreniteError, ToolError, UsageError
 from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
 
 
@@ -35,11 +35,12 @@ def main() -> None:
         prompt = [numbers.randrange(job["vocabulary"]) for _ in range(job["context"])]
         for length, tokens in job["runs"]:
             _write(_run(runtime, prompt[:length], tokens))
+        end = {"event": "end", "resident_bytes": resident_bytes()}
     except AreniteError as error:
         is_usage = isinstance(error, UsageError)
         _write({"event": "error", "problem": error.problem, "hint": error.hint, "is_usage": is_usage})
         return
-    _write({"event": "end", "resident_bytes": resident_bytes()})
+    _write(end)
     runtime.close()
 
 
@@ -47,8 +48,11 @@ def _run(runtime: LlamaCppRuntime, prompt: list[int], tokens: int) -> dict[str, 
     """Decode ``tokens`` tokens, and return the seconds until the first, the wall-clock seconds of each of the others,
     and their processor seconds, which do not count the time of other programs."""
     started = time.perf_counter()
-    walls, processors = list[float](), list[float]()
-    for _ in runtime.decode(prompt, tokens):
+    walls, processors, counts = list[float](), list[float](), list[int]()
+    for count in runtime.decode(prompt, tokens):
+        if counts and count == counts[-1]:
+            continue  # the rest of a text that was told before
+        counts.append(count)
         walls.append(time.perf_counter())
         processors.append(time.process_time())
         if len(walls) == 1:
@@ -56,24 +60,36 @@ def _run(runtime: LlamaCppRuntime, prompt: list[int], tokens: int) -> dict[str, 
     return {
         "event": "run",
         "first_s": walls[0] - started,
-        "token_s": _differences(walls),
-        "processor_s": _differences(processors),
+        "token_s": per_token(walls, counts),
+        "processor_s": per_token(processors, counts),
     }
 
 
-def _differences(values: list[float]) -> list[float]:
-    return [after - before for before, after in pairwise(values)]
+def per_token(times: list[float], counts: list[int]) -> list[float]:
+    """Return the time of each token after the first. ``counts`` are the tokens at each of the ``times``; tokens that
+    were counted together share their time."""
+    result = list[float]()
+    for (start, first), (end, last) in pairwise(zip(times, counts, strict=True)):
+        result += [(end - start) / (last - first)] * (last - first)
+    return result
 
 
 def resident_bytes() -> int:
-    """Return the largest resident set that this process has had."""
+    """Return the largest resident set that this process has had. Raises ``ToolError`` where the system does not tell
+    (Windows)."""
     try:
         for line in Path("/proc/self/status").read_text("ascii", "replace").splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
     except OSError:
         pass
-    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    try:
+        resource: Any = importlib.import_module("resource")
+    except ImportError as error:
+        raise ToolError(
+            "This system does not tell the memory of a process.", "Measure on Linux or macOS."
+        ) from error
+    largest = int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     return largest if sys.platform == "darwin" else largest * 1024
 
 

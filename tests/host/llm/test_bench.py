@@ -12,6 +12,7 @@ from arenite.host.llm.bench import LanguageModelBench
 from arenite.host.llm.calibration import Calibration
 from arenite.host.llm.gguf_model import read_gguf_model
 from arenite.host.llm.kv_cache import kv_bytes
+from arenite.host.llm.measure_process import per_token
 from arenite.host.llm.measurement import DecodeRun, Measurement, measure
 from arenite.host.llm.power_readings import MeanPower, PowerReadings
 from arenite.profiles.hosts import load_host
@@ -59,7 +60,7 @@ def test_the_calibration_predicts_at_the_middle_of_the_run(tmp_path: Path) -> No
     assert problems(report) == []
     assert report["joules_per_token"] is None
     difference = report["calibrated_tokens_s"]["difference"]
-    assert difference == pytest.approx(result.calibrated_tokens_s / 100 - 1)
+    assert difference == pytest.approx((result.calibrated_tokens_s or 0) / 100 - 1)
 
 
 def test_a_gpu_is_timed_on_the_clock() -> None:
@@ -120,3 +121,8 @@ def test_a_model_that_llama_cpp_refuses_is_named(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"cannot load broken\.gguf"):
         measure(model, 256, "f16", 1, [(8, 2)], Meter(Power(1.0, ESTIMATED, "a")), steps.append)
     assert steps == ["Loading the model and reading 8 tokens."]
+
+
+def test_tokens_that_are_told_together_share_their_time() -> None:
+    """After the first token come one, then three that make one character, then one."""
+    assert per_token([1.0, 3.0, 9.0, 10.0], [1, 2, 5, 6]) == [2.0, 2.0, 2.0, 2.0, 1.0]
