@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import Any
 
+from arenite.counts import count_of
 from arenite.host.http_server.access import Access
 from arenite.host.http_server.addresses import listening_error, url_of
 from arenite.host.http_server.connection_limits import ConnectionLimits
@@ -113,7 +114,8 @@ class _Handler(RequestHandler):
         except QueueFullError:
             await self._send_error(
                 HTTPStatus.TOO_MANY_REQUESTS,
-                f"The model answers {admission.slots} requests, and {admission.queue} more wait. Try again later.",
+                f"The model is busy: {count_of(admission.slots, 'slot')} and "
+                f"{count_of(admission.queue, 'place')} in the queue, all taken. Try again later.",
             )
 
     async def _until_closed(self, work: Coroutine[Any, Any, None]) -> None:

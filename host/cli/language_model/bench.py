@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from arenite.counts import count_of
 from arenite.errors import UsageError
 from arenite.host.cli.language_model.loading import check_memory
 from arenite.host.energy.power_sources import open_power
@@ -143,7 +144,7 @@ def _show(result: LanguageModelBench) -> None:
         rows.append((f"J/token ({run.power.kind})", f"{wh:,.2f}", f"{speed.joules_per_token:,.2f}"))
     title = (
         f"{model.path.name}: {model.quantization}, context {result.context:,} ({result.cache_type}), "
-        f"prompt {run.prompt:,}, {tokens:,} tokens, {result.measurement.threads} threads"
+        f"prompt {run.prompt:,}, {tokens:,} tokens, {count_of(result.measurement.threads, 'thread')}"
     )
     show(table(title, ("figure", "this computer", f"predicted for {result.host.name}"), rows))
     if not result.measurement.kv_matches(need.kv):

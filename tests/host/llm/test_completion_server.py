@@ -128,7 +128,9 @@ def test_a_full_queue_refuses_in_words(server: CompletionServer, upstream: Upstr
                 pass
     response = refused.getresponse()
     assert response.status == 429 and response.headers["Retry-After"] == "1"
-    assert refusal(response) == "The model answers 1 requests, and 1 more wait. Try again later."
+    assert (
+        refusal(response) == "The model is busy: 1 slot and 1 place in the queue, all taken. Try again later."
+    )
     upstream.go.set()
     waiting = next(client for client in others if client is not refused)
     assert waiting.sock is not None
