@@ -47,6 +47,7 @@ COMMANDS = {
     "tune": ("model.tune", "Choose the thresholds of events on labelled recordings."),
     "camera": ("camera", "Run a model on camera frames within a power, temperature and latency budget."),
     "chat": ("language_model.chat", "Talk with a language model in the terminal."),
+    "serve": ("language_model.serve", "Serve a language model to programs of this computer."),
     "bench": ("bench.bench", "Run a model on a board, check its outputs and measure it."),
     "energy": ("energy.energy", "Measure or estimate the energy of one inference on a board."),
     "mlperf": ("mlperf", "Run a model as an MLPerf Tiny benchmark."),

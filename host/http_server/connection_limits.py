@@ -10,15 +10,15 @@ MAX_STRANGERS_PER_ADDRESS = 8
 
 
 class ConnectionLimits:
-    """At most ``max_clients`` connections at a time.
+    """At most ``max_clients`` connections at a time, of them at most ``max_strangers`` strangers from one address.
 
     A connection is a stranger until its client has shown that it may use the server, and ``admit`` is called.
     Strangers cannot keep admitted clients out: if the server is full when a new connection arrives, or if one
     address has too many strangers, the oldest of these strangers must end.
     """
 
-    def __init__(self, max_clients: int) -> None:
-        self._max_clients = max_clients
+    def __init__(self, max_clients: int, max_strangers: int = MAX_STRANGERS_PER_ADDRESS) -> None:
+        self._max_clients, self._max_strangers = max_clients, max_strangers
         self._admitted: set[socket.socket] = set()
         #: The strangers with their networks (see ``network_of``), the oldest first.
         self._strangers: dict[socket.socket, str] = {}
@@ -48,7 +48,7 @@ class ConnectionLimits:
 
     def _stranger_to_evict(self, network: str) -> socket.socket | None:
         same_network = [connection for connection, other in self._strangers.items() if other == network]
-        if len(same_network) >= MAX_STRANGERS_PER_ADDRESS:
+        if len(same_network) >= self._max_strangers:
             return same_network[0]
         if len(self._admitted) + len(self._strangers) >= self._max_clients:
             return next(iter(self._strangers), None)

@@ -82,6 +82,13 @@ class Connection:
             except asyncio.IncompleteReadError:
                 return None
 
+    async def wait_until_closed(self) -> None:
+        """Return when the client ends its side of the connection. What it sends before is discarded, so there can be no
+        further request."""
+        with contextlib.suppress(ConnectionError):
+            while await self._reader.read(MAX_REQUEST_BYTES):
+                pass
+
     async def send(self, *parts: bytes) -> None:
         """Send ``parts``. Raises ``TimeoutError`` if the client does not take a chunk in time, and
         ``ConnectionError``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 
 from arenite.errors import UsageError
@@ -36,7 +36,7 @@ class Conversation:
         self._messages: list[Message] = []
         self.figures: ReplyFigures | None = None
 
-    def ask(self, question: str, max_tokens: int) -> Iterator[str]:
+    def ask(self, question: str, max_tokens: int) -> Generator[str]:
         """Yield the pieces of the answer to ``question``. ``figures`` has its measurements afterwards.
 
         Raises ``UsageError`` if the question alone is longer than the context. An answer that is not read to its end

@@ -1,70 +1,154 @@
-"""Run GGUF files with llama.cpp, through the package llama-cpp-python."""
+"""Run GGUF files with llama.cpp, through the package xllamacpp."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from arenite.errors import ToolError, UsageError
-from arenite.host.llm.ggml_types import GGML_TYPES
+from arenite.host.llm.cache_types import DEFAULT_CACHE_TYPE
 from arenite.host.llm.kv_cache import BATCH
 from arenite.host.llm.runtime import ContextFullError, Message
 
+#: The verbosity of llama.cpp's log: nothing, and everything that tells sizes and threads.
+_SILENT, _DETAILED = 0, 4
+
+
+@dataclass(frozen=True)
+class LlamaCppOptions:
+    """How llama.cpp runs a model. ``context``: tokens that each of the ``slots`` remembers. ``threads``: None for
+    llama.cpp's choice. ``prompt_cache_mib``: memory for the caches of earlier prompts. ``has_log``: write llama.cpp's
+    log to standard error."""
+
+    path: Path
+    context: int
+    cache_type: str = DEFAULT_CACHE_TYPE
+    threads: int | None = None
+    slots: int = 1
+    prompt_cache_mib: int = 0
+    has_log: bool = False
+
 
 class LlamaCppRuntime:
-    """A model in llama.cpp. ``cache_type`` is a key of ``CACHE_TYPES``, and ``threads`` None for llama.cpp's choice.
+    """A model in llama.cpp's server, whose handlers are called in this process.
 
     Raises:
-        UsageError: The package llama-cpp-python is not installed.
+        UsageError: The package xllamacpp is not installed.
         ToolError: llama.cpp cannot load the file.
     """
 
-    def __init__(self, path: Path, context: int, cache_type: str, threads: int | None = None) -> None:
+    def __init__(self, options: LlamaCppOptions) -> None:
         try:
-            llama_cpp: Any = importlib.import_module("llama_cpp")
+            package: Any = importlib.import_module("xllamacpp")
         except ImportError as error:
             raise UsageError(
-                "Running a language model needs the package llama-cpp-python, which is not installed.",
-                "Install it: pip install 'arenite[llm]'. It compiles llama.cpp, so it needs a C++ compiler.",
+                "Running a language model needs the package xllamacpp, which is not installed.",
+                "Install it: pip install 'arenite[llm]'.",
             ) from error
-        number = next(number for number, kind in GGML_TYPES.items() if kind.name == cache_type.upper())
+        # llama.cpp's port on 127.0.0.1, which the package always opens, takes requests with this key only.
+        self.key = secrets.token_urlsafe(32)
         try:
-            self._model: Any = llama_cpp.Llama(
-                str(path),
-                n_ctx=context,
-                n_ubatch=BATCH,
-                n_threads=threads,
-                n_threads_batch=threads,
-                type_k=number,
-                type_v=number,
-                flash_attn=True,  # llama.cpp quantizes the values of the cache only with it
-                swa_full=False,
-                verbose=False,
-            )
-        except (ValueError, RuntimeError) as error:
+            self._server: Any = package.Server(_parameters(package, options, self.key))
+        except RuntimeError as error:
             raise ToolError(
-                f"llama.cpp cannot load {path.name}: {error}.",
-                "Update llama-cpp-python, or try another file.",
+                f"llama.cpp cannot load {options.path.name}.",
+                "Update xllamacpp, give a smaller --context, or try another file.",
             ) from error
+
+    @property
+    def port(self) -> int:
+        """The port of llama.cpp's own server on 127.0.0.1."""
+        return int(self._server.listening_address.rpartition(":")[2])
 
     def reply(self, conversation: Sequence[Message], max_tokens: int) -> Iterator[str]:
         messages = [{"role": message.role, "content": message.text} for message in conversation]
-        try:
-            # Temperature 0 takes the likeliest token, so the same conversation has the same answer again.
-            pieces = self._model.create_chat_completion(
-                messages=messages, max_tokens=max_tokens, temperature=0.0, stream=True
-            )
-            for piece in pieces:
-                text = piece["choices"][0]["delta"].get("content")
-                if text:
+        # Temperature 0 takes the likeliest token, so the same conversation has the same answer again.
+        request = {"messages": messages, "max_tokens": max_tokens, "temperature": 0.0}
+        for piece in self._stream(self._server.handle_chat_completions, request):
+            for choice in piece.get("choices", ()):
+                if text := choice["delta"].get("content"):
                     yield text
-        except ValueError as error:
-            # The package has no class of its own for this error, which it raises before it decodes.
-            if "exceed context window" in str(error):
-                raise ContextFullError from error
-            raise
+
+    def decode(self, prompt: Sequence[int], tokens: int) -> Iterator[int]:
+        """Decode ``tokens`` tokens after the tokens ``prompt``, and yield their number so far whenever llama.cpp tells
+        it: after each token, except within characters of several tokens. The end of a text does not stop it. The part
+        of a prompt that the last one had too is not computed again.
+
+        Raises ``ContextFullError`` if the prompt leaves no room.
+        """
+        request = {"prompt": list(prompt), "n_predict": tokens, "temperature": 0.0, "ignore_eos": True}
+        request["timings_per_token"] = True
+        for piece in self._stream(self._server.handle_completions, request):
+            if "prompt_progress" not in piece and piece["choices"][0]["finish_reason"] is None:
+                yield piece["timings"]["predicted_n"]
 
     def close(self) -> None:
-        self._model.close()
+        """Free the memory of the model. The object cannot be used afterwards."""
+        self._server = None
+
+    def _stream(
+        self, handle: Callable[[Any, Callable[[Any], bool]], None], request: dict[str, Any]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the parts of the response, which a thread receives. If the caller stops reading, llama.cpp stops."""
+        # With the progress of the prompt, llama.cpp calls after each batch of it, so it can be stopped there too.
+        request = {**request, "stream": True, "return_progress": True}
+        parts: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
+        stopped = threading.Event()
+
+        def receive(part: dict[str, Any]) -> bool:
+            parts.put(part)
+            return stopped.is_set()
+
+        def work() -> None:
+            try:
+                handle(request, receive)
+            finally:
+                parts.put(None)
+
+        thread = threading.Thread(target=work, name="llama.cpp", daemon=True)
+        thread.start()
+        try:
+            while (part := parts.get()) is not None:
+                if error := part.get("error"):
+                    if error.get("type") == "exceed_context_size_error":
+                        raise ContextFullError
+                    raise ToolError(
+                        f"llama.cpp refuses the request: {error.get('message', error)}.", "Update xllamacpp."
+                    )
+                yield part
+        finally:
+            stopped.set()
+            thread.join()
+
+
+def _parameters(package: Any, options: LlamaCppOptions, key: str) -> Any:
+    """Return the parameters of llama.cpp's server."""
+    parameters = package.CommonParams()
+    parameters.model.path = str(options.path)
+    parameters.n_ctx = options.context * options.slots  # llama.cpp divides it
+    parameters.n_parallel = options.slots
+    parameters.n_batch = parameters.n_ubatch = BATCH
+    cache_type = getattr(package.ggml_type, f"GGML_TYPE_{options.cache_type.upper()}")
+    parameters.cache_type_k = parameters.cache_type_v = cache_type
+    # llama.cpp quantizes the values of the cache only with flash attention.
+    parameters.flash_attn_type = package.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_ENABLED
+    if options.threads is not None:
+        parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = options.threads
+    parameters.swa_full = False
+    parameters.fit_params = False  # which would shrink the context instead of failing
+    parameters.cache_ram_mib = options.prompt_cache_mib
+    parameters.n_ctx_checkpoints = 0
+    parameters.verbosity = _DETAILED if options.has_log else _SILENT
+    parameters.api_keys = [key]
+    parameters.model_alias = {options.path.stem}
+    # Besides the answers that are written, short requests such as the list of models need a thread.
+    parameters.n_threads_http = options.slots + 2
+    parameters.cors_origins = "http://127.0.0.1"
+    parameters.endpoint_slots = parameters.ui = False
+    return parameters

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from arenite.host.bench.store.changes import RegressionRules
+from arenite.host.cli.language_model.bench import bench as language_model_bench
 from arenite.host.cli.option_types import Number
 
 #: The help line of each subcommand. The command is in the module with the same name in this folder.
@@ -34,12 +35,16 @@ store_option = click.option(
 
 class CommandWithSubcommands(click.Command):
     """A command whose first argument may be one of ``SUBCOMMANDS``. An image file with the
-    same name as a subcommand is given as a path, such as ./matrix."""
+    same name as a subcommand is given as a path, such as ./matrix. A .gguf file is a language model, which is measured
+    on this computer."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Return the context of the command, or of the subcommand that the first argument names."""
+        """Return the context of the command, of the one for language models, or of the subcommand that the first
+        argument names."""
+        if any(argument.lower().endswith(".gguf") for argument in args):
+            return language_model_bench.make_context(info_name, args, parent, **extra)
         if args and args[0] in SUBCOMMANDS:
             module = importlib.import_module(f"arenite.host.cli.bench.{args[0]}")
             command: click.Command = getattr(module, args[0])
@@ -51,6 +56,11 @@ class CommandWithSubcommands(click.Command):
         super().format_options(ctx, formatter)
         with formatter.section("Subcommands (in place of IMAGE)"):
             formatter.write_dl(list(SUBCOMMANDS.items()))
+        with formatter.section("Language models"):
+            formatter.write_text(
+                "A .gguf file in place of IMAGE is measured on this computer. `arenite bench MODEL.gguf --help` "
+                "shows the options for it."
+            )
 
 
 def rules_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,16 +8,12 @@ from pathlib import Path
 
 import click
 
-from arenite.errors import DoesNotFitError, UsageError
+from arenite.host.cli.language_model.loading import check_memory
 from arenite.host.llm.cache_types import CACHE_TYPES, DEFAULT_CACHE_TYPE
 from arenite.host.llm.chat import Conversation
-from arenite.host.llm.free_memory import available_bytes
-from arenite.host.llm.llama_cpp_runtime import LlamaCppRuntime
-from arenite.host.llm.memory import longest_context, predict_memory
-from arenite.host.llm.prediction import read_language_model
+from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
 from arenite.host.report.console import note
 from arenite.printable import printable_lines
-from arenite.profiles.hosts import detect_host
 
 #: A conversation is ended by one of these lines, or by the end of the input.
 _ENDS = ("/exit", "/quit")
@@ -72,14 +68,11 @@ def chat(
     first token and the tokens per second. The lines /exit and /quit end the conversation.
 
     The model is not loaded if its predicted memory is more than this computer has free. Needs the package
-    llama-cpp-python (pip install 'arenite[llm]').
+    xllamacpp (pip install 'arenite[llm]').
     """
-    if model.suffix.lower() != ".gguf":
-        raise UsageError(
-            f"{model.name} is not a .gguf file.", "Give the file of a language model with its weights."
-        )
-    _check_memory(model, context, cache_type)
-    with contextlib.closing(LlamaCppRuntime(model, context, cache_type, threads)) as runtime:
+    check_memory(model, context, cache_type)
+    options = LlamaCppOptions(model, context, cache_type, threads)
+    with contextlib.closing(LlamaCppRuntime(options)) as runtime:
         conversation = Conversation(runtime, system)
         if prompt is not None:
             _answer(conversation, prompt, max_tokens)
@@ -92,32 +85,6 @@ def chat(
             if question:
                 _answer(conversation, question, max_tokens)
     return 0
-
-
-def _check_memory(path: Path, context: int, cache_type: str) -> None:
-    """Raise ``DoesNotFitError`` if the model needs more memory than this computer has free."""
-    model = read_language_model(path)
-    if context > model.architecture.context:
-        raise UsageError(
-            f"{path.name} was trained with a context of {model.architecture.context:,} tokens.",
-            f"Give --context {model.architecture.context} or less.",
-        )
-    host, free = detect_host(), available_bytes()
-    if free is None:  # not known on this system; then the model is loaded
-        return
-    need = predict_memory(model, host, context, cache_type)
-    if need.total > free:
-        size_gib = free / 2**30 + host.memory.reserved_gib
-        longest = longest_context(model, host, cache_type, size_gib)
-        hint = (
-            f"Give --context {longest} or less."
-            if longest
-            else "Take a smaller quantization, or end other programs."
-        )
-        raise DoesNotFitError(
-            f"{path.name} needs about {need.total:,} bytes with --context {context}, but {free:,} are free.",
-            hint,
-        )
 
 
 def _answer(conversation: Conversation, question: str, max_tokens: int) -> None:

@@ -78,24 +78,24 @@ def test_free_memory_is_read_where_the_system_tells_it(tmp_path: Path) -> None:
 
 
 def test_llama_cpp_refuses_a_model_without_layers(tmp_path: Path) -> None:
-    pytest.importorskip("llama_cpp", reason="runs llama.cpp")
-    from arenite.host.llm.llama_cpp_runtime import LlamaCppRuntime
+    pytest.importorskip("xllamacpp", reason="runs llama.cpp")
+    from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
 
     with pytest.raises(ToolError, match=r"cannot load m\.gguf"):
-        LlamaCppRuntime(small_llama().write(tmp_path / "m.gguf"), 256, "f16")
+        LlamaCppRuntime(LlamaCppOptions(small_llama().write(tmp_path / "m.gguf"), 256))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cache_type", ["f16", "q8_0"])
 def test_a_real_model_answers_and_forgets(cache_type: str) -> None:
-    pytest.importorskip("llama_cpp", reason="runs llama.cpp")
-    from arenite.host.llm.llama_cpp_runtime import LlamaCppRuntime
+    pytest.importorskip("xllamacpp", reason="runs llama.cpp")
+    from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
 
     try:
         path = smollm2()
     except ToolError as error:
         pytest.skip(str(error))
-    runtime = LlamaCppRuntime(path, 256, cache_type, threads=2)
+    runtime = LlamaCppRuntime(LlamaCppOptions(path, 256, cache_type, threads=1))
     try:
         conversation = Conversation(runtime)
         answer = "".join(conversation.ask("What is the capital of France? One word.", 24))
@@ -106,5 +106,9 @@ def test_a_real_model_answers_and_forgets(cache_type: str) -> None:
         assert conversation.figures.forgotten > 0
         with pytest.raises(UsageError, match="longer than the context"):
             list(conversation.ask("word " * 400, 4))
+        unread = conversation.ask("Count to a million.", 200)
+        next(unread)
+        unread.close()  # llama.cpp stops, so the next answer can begin
+        assert "".join(conversation.ask("What is the capital of France? One word.", 24))
     finally:
         runtime.close()

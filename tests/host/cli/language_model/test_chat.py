@@ -12,7 +12,7 @@ from tests.host.cli.conftest import Arenite
 from tests.host.llm.gguf_files import small_llama
 from tests.host.llm.smollm2 import smollm2
 
-HAS_RUNTIME = importlib.util.find_spec("llama_cpp") is not None
+HAS_RUNTIME = importlib.util.find_spec("xllamacpp") is not None
 
 
 def test_a_model_that_does_not_fit_is_not_loaded(arenite: Arenite, tmp_path: Path) -> None:
@@ -33,14 +33,14 @@ def test_other_files_and_contexts_are_refused(arenite: Arenite, tmp_path: Path) 
     arenite("chat", tmp_path / "missing.gguf").refused(2, "missing.gguf")
 
 
-@pytest.mark.skipif(HAS_RUNTIME, reason="llama-cpp-python is installed")
+@pytest.mark.skipif(HAS_RUNTIME, reason="xllamacpp is installed")
 def test_a_missing_runtime_is_named(arenite: Arenite, tmp_path: Path) -> None:
     path = small_llama().write(tmp_path / "model.gguf")
-    arenite("chat", path).refused(2, "llama-cpp-python", "arenite[llm]")
+    arenite("chat", path).refused(2, "xllamacpp", "arenite[llm]")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not HAS_RUNTIME, reason="llama-cpp-python is not installed")
+@pytest.mark.skipif(not HAS_RUNTIME, reason="xllamacpp is not installed")
 def test_a_real_model_answers(arenite: Arenite) -> None:
     try:
         path = smollm2()
@@ -54,6 +54,6 @@ def test_a_real_model_answers(arenite: Arenite) -> None:
         "--max-tokens",
         "24",
         "--threads",
-        "2",
+        "1",
     )
     assert run.code == 0 and "Paris" in run.out and "Measured: " in run.err

@@ -1,0 +1,161 @@
+"""``arenite bench MODEL.gguf``: measure a language model on this computer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arenite.counts import count_of
+from arenite.errors import UsageError
+from arenite.host.cli.language_model.loading import check_memory
+from arenite.host.energy.power_sources import open_power
+from arenite.host.llm.bench import LanguageModelBench
+from arenite.host.llm.cache_types import CACHE_TYPES, DEFAULT_CACHE_TYPE
+from arenite.host.llm.calibration import calibrate, calibration_runs, load_calibration, store_calibration
+from arenite.host.llm.language_model import LanguageModel
+from arenite.host.llm.measurement import measure
+from arenite.host.report.console import note, print_json, show, table
+from arenite.profiles.hosts import HostProfile, detect_host
+
+_MIB = 1 << 20
+
+
+@click.command("bench")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--context",
+    type=click.IntRange(min=64),
+    default=2048,
+    show_default=True,
+    metavar="TOKENS",
+    help="Tokens for which the cache has room.",
+)
+@click.option(
+    "--cache-type",
+    type=click.Choice(list(CACHE_TYPES)),
+    default=DEFAULT_CACHE_TYPE,
+    show_default=True,
+    help="Type of the cache of keys and values.",
+)
+@click.option(
+    "--threads", type=click.IntRange(1, 1024), help="Threads that compute. Default: llama.cpp's choice."
+)
+@click.option(
+    "--prompt-tokens",
+    type=click.IntRange(min=1),
+    metavar="TOKENS",
+    help="Length of the prompt. Default: 512, or half of the context if that is less.",
+)
+@click.option(
+    "--tokens",
+    type=click.IntRange(min=2),
+    metavar="TOKENS",
+    default=32,
+    show_default=True,
+    help="Tokens to decode after the prompt.",
+)
+@click.option(
+    "--calibrate",
+    "with_calibration",
+    is_flag=True,
+    help=(
+        "First measure how fast this computer reads weights and cache with this quantization, type of cache and "
+        "number of threads, and keep that for later runs."
+    ),
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def bench(
+    model: Path,
+    context: int,
+    cache_type: str,
+    threads: int | None,
+    prompt_tokens: int | None,
+    tokens: int,
+    with_calibration: bool,
+    as_json: bool,
+) -> int:
+    """Measure MODEL, a language model in a .gguf file, on this computer with llama.cpp.
+
+    Shows the time to the first token, the time per token, the memory and the energy beside what `arenite fit`
+    predicts. The prompt is random, and the model does not end its answer early.
+
+    Needs the package xllamacpp (pip install 'arenite[llm]').
+    """
+    described = check_memory(model, context, cache_type)
+    prompt = min(512, context // 2) if prompt_tokens is None else prompt_tokens
+    if prompt + tokens > context:
+        raise UsageError(
+            f"A prompt of {prompt:,} tokens and {tokens:,} more are longer than the context of {context:,}.",
+            "Give a larger --context, or smaller --prompt-tokens or --tokens.",
+        )
+    host = detect_host()
+    if with_calibration:
+        _calibrate(described, host, cache_type, threads)
+    measured = measure(described, context, cache_type, threads, [(prompt, tokens)], open_power(), note)
+    calibration = load_calibration(described.quantization, cache_type, measured.threads)
+    result = LanguageModelBench(described, host, context, cache_type, measured, calibration)
+    if as_json:
+        print_json(result.to_json())
+    else:
+        _show(result)
+    return 0
+
+
+def _calibrate(model: LanguageModel, host: HostProfile, cache_type: str, threads: int | None) -> None:
+    """Measure and store the rates of this computer."""
+    runs = calibration_runs(model)
+    context = sum(runs[-1])
+    check_memory(model.path, context, cache_type)
+    measured = measure(model, context, cache_type, threads, runs, open_power(), note)
+    low, high = (
+        (run.depth, run.undisturbed_s(measured.threads, host.compute.processor)) for run in measured.runs
+    )
+    path = store_calibration(calibrate(model, cache_type, measured.threads, (low, high)))
+    note(f"Calibration: {path}")
+
+
+def _show(result: LanguageModelBench) -> None:
+    model, run, speed, need = result.model, result.run, result.speed, result.need
+    memory, calibration = result.measurement.resident_bytes, result.calibration
+    tokens, wh = len(run.token_s) + 1, result.joules_per_token
+    calibrated = result.calibrated_tokens_s
+    kv = sum(result.measurement.kv_mib)
+    rows = [
+        ("time to the first token, s", f"{run.first_s:,.3f}", f"~{speed.first_token_s(run.prompt):,.3f}"),
+        *(
+            (f"time per token, {name}, ms", f"{1e3 * result.percentile_s(percent):,.1f}", "")
+            for name, percent in (("median", 50), ("90 %", 90), ("99 %", 99))
+        ),
+        (
+            "tokens/s",
+            f"{result.tokens_s:,.1f}",
+            f"{speed.decode_low:,.1f} to {speed.decode_high:,.1f}, bound {speed.decode_bound:,.1f}",
+        ),
+        (
+            "tokens/s without other programs",
+            f"{result.undisturbed_tokens_s:,.1f}",
+            "not calibrated" if calibrated is None else f"{calibrated:,.1f} by calibration",
+        ),
+        ("memory, MiB", f"{memory / _MIB:,.1f}", f"{need.total / _MIB:,.1f}"),
+        ("cache, MiB", f"{kv:,.2f}", f"{need.kv / _MIB:,.2f}"),
+    ]
+    if wh is not None and run.power is not None:
+        rows.append((f"J/token ({run.power.kind})", f"{wh:,.2f}", f"{speed.joules_per_token:,.2f}"))
+    title = (
+        f"{model.path.name}: {model.quantization}, context {result.context:,} ({result.cache_type}), "
+        f"prompt {run.prompt:,}, {tokens:,} tokens, {count_of(result.measurement.threads, 'thread')}"
+    )
+    show(table(title, ("figure", "this computer", f"predicted for {result.host.name}"), rows))
+    if not result.measurement.kv_matches(need.kv):
+        show("The cache is not the predicted one: please report this model.")
+    if calibration is None:
+        show("With --calibrate, the prediction follows this computer instead of its profile.")
+    else:
+        show(
+            f"Calibrated with {calibration.model}: weights {calibration.weights_gb_s:.2f} GB/s, cache "
+            f"{calibration.cache_gb_s:.2f} GB/s. The prediction differs by "
+            f"{100 * ((calibrated or 0) / result.undisturbed_tokens_s - 1):+.1f} %."
+        )
+    if run.power is not None:
+        show(f"Power: {run.power.watts:.1f} W, {run.power.kind} ({run.power.source}).")

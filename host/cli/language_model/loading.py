@@ -1,0 +1,52 @@
+"""Checks before a language model is loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from arenite.errors import DoesNotFitError, UsageError
+from arenite.host.llm.free_memory import available_bytes
+from arenite.host.llm.language_model import LanguageModel
+from arenite.host.llm.memory import longest_context, predict_memory
+from arenite.host.llm.prediction import read_language_model
+from arenite.profiles.hosts import detect_host
+
+
+def check_memory(
+    path: Path, context: int, cache_type: str, slots: int = 1, more_mib: int = 0
+) -> LanguageModel:
+    """Return what the header of the GGUF file ``path`` describes. ``slots`` is the number of contexts, and ``more_mib``
+    is memory that is needed besides.
+
+    Raises:
+        UsageError: It is another file, or was trained with a shorter context.
+        DoesNotFitError: The model needs more memory than this computer has free.
+    """
+    if path.suffix.lower() != ".gguf":
+        raise UsageError(
+            f"{path.name} is not a .gguf file.", "Give the file of a language model with its weights."
+        )
+    model = read_language_model(path)
+    if context > model.architecture.context:
+        raise UsageError(
+            f"{path.name} was trained with a context of {model.architecture.context:,} tokens.",
+            f"Give --context {model.architecture.context} or less.",
+        )
+    host, free = detect_host(), available_bytes()
+    if free is None:  # not known on this system; then the model is loaded
+        return model
+    free -= more_mib << 20
+    need = predict_memory(model, host, context * slots, cache_type)
+    if need.total > free:
+        size_gib = max(free, 0) / 2**30 + host.memory.reserved_gib
+        longest = longest_context(model, host, cache_type, size_gib) // slots
+        hint = (
+            f"Give --context {longest} or less."
+            if longest
+            else "Take a smaller quantization, or end other programs."
+        )
+        raise DoesNotFitError(
+            f"{path.name} needs about {need.total:,} bytes for its context, but {free:,} are free.",
+            hint,
+        )
+    return model

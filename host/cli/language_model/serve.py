@@ -1,0 +1,104 @@
+"""``arenite serve``: serve a language model to programs of this computer."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from pathlib import Path
+
+import click
+
+from arenite.errors import UsageError
+from arenite.host.cli.ending_signals import ending_signals
+from arenite.host.cli.language_model.loading import check_memory
+from arenite.host.llm.cache_types import CACHE_TYPES, DEFAULT_CACHE_TYPE
+from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
+from arenite.host.report.console import note, show
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    help="Port on 127.0.0.1; 0 for a free one.",
+)
+@click.option(
+    "--context",
+    type=click.IntRange(min=64),
+    default=2048,
+    show_default=True,
+    metavar="TOKENS",
+    help="Tokens of one request with its answer.",
+)
+@click.option(
+    "--cache-type",
+    type=click.Choice(list(CACHE_TYPES)),
+    default=DEFAULT_CACHE_TYPE,
+    show_default=True,
+    help="Type of the cache of keys and values.",
+)
+@click.option(
+    "--threads", type=click.IntRange(1, 1024), help="Threads that compute. Default: llama.cpp's choice."
+)
+@click.option(
+    "--slots",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Requests that are answered at a time. Each has its own context.",
+)
+@click.option(
+    "--queue",
+    type=click.IntRange(0, 1024),
+    default=8,
+    show_default=True,
+    help="Requests that may wait. Others are refused with status 429.",
+)
+@click.option(
+    "--prompt-cache",
+    "prompt_cache_mib",
+    type=click.IntRange(0, 1 << 20),
+    default=0,
+    show_default=True,
+    metavar="MIB",
+    help="Memory for the caches of earlier prompts, besides the last one of each slot.",
+)
+def serve(
+    model: Path,
+    port: int,
+    context: int,
+    cache_type: str,
+    threads: int | None,
+    slots: int,
+    queue: int,
+    prompt_cache_mib: int,
+) -> int:
+    """Serve MODEL, a language model in a .gguf file, to programs of this computer.
+
+    The address takes the requests /v1/chat/completions, /v1/completions and /v1/models of OpenAI's API. A request that
+    is longer than the context is refused with status 400. If a client leaves, its request ends. Ctrl-C or SIGTERM ends
+    the server.
+
+    The model is not loaded if its predicted memory is more than this computer has free. Needs the packages xllamacpp
+    and h11 (pip install 'arenite[llm]').
+    """
+    check_memory(model, context, cache_type, slots, prompt_cache_mib)
+    try:
+        module = importlib.import_module("arenite.host.llm.completion_server")
+    except ImportError as error:
+        raise UsageError(
+            "Serving a language model needs the package h11, which is not installed.",
+            "Install it: pip install 'arenite[llm]'.",
+        ) from error
+    options = LlamaCppOptions(model, context, cache_type, threads, slots, prompt_cache_mib)
+    with ending_signals() as ended, contextlib.closing(LlamaCppRuntime(options)) as runtime:
+        server = module.CompletionServer(runtime.port, runtime.key, port, slots, queue, note)
+        server.start()
+        with contextlib.closing(server):
+            show(server.url)
+            while not ended.wait(1.0):  # a wait without a limit would block signals on Windows
+                pass
+    return 0

@@ -1,0 +1,101 @@
+"""Measure a language model in a process of its own: ``python -m arenite.host.llm.measure_process``.
+
+The process holds nothing but the model, so its memory is that of the model. It reads a JSON object from standard input:
+``path``, ``context``, ``cache_type``, ``threads`` (or null), ``vocabulary`` and ``runs``, a list of [tokens of the
+prompt, tokens to decode]. It writes one JSON object per line to standard output: {"event": "first"} when the first
+token of a run is there, {"event": "run", ...} after the run, {"event": "end", ...} and, if it fails,
+{"event": "error", ...}. The log of llama.cpp goes to standard error.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import random
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from arenite.errors import AreniteError, ToolError, UsageError
+from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
+
+
+def main() -> None:
+    """Measure, as the module says."""
+    job = json.load(sys.stdin)
+    try:
+        options = LlamaCppOptions(
+            Path(job["path"]), job["context"], job["cache_type"], job["threads"], has_log=True
+        )
+        runtime = LlamaCppRuntime(options)
+        # The time of a token does not depend on which tokens are in the prompt. The seed gives the same ones each time.
+        numbers = random.Random(0)
+        prompt = [numbers.randrange(job["vocabulary"]) for _ in range(job["context"])]
+        for length, tokens in job["runs"]:
+            _write(_run(runtime, prompt[:length], tokens))
+        end = {"event": "end", "resident_bytes": resident_bytes()}
+    except AreniteError as error:
+        is_usage = isinstance(error, UsageError)
+        _write({"event": "error", "problem": error.problem, "hint": error.hint, "is_usage": is_usage})
+        return
+    _write(end)
+    runtime.close()
+
+
+def _run(runtime: LlamaCppRuntime, prompt: list[int], tokens: int) -> dict[str, Any]:
+    """Decode ``tokens`` tokens, and return the seconds until the first, the wall-clock seconds of each of the others,
+    and their processor seconds, which do not count the time of other programs."""
+    started = time.perf_counter()
+    walls, processors, counts = list[float](), list[float](), list[int]()
+    for count in runtime.decode(prompt, tokens):
+        if counts and count == counts[-1]:
+            continue  # the rest of a text that was told before
+        counts.append(count)
+        walls.append(time.perf_counter())
+        processors.append(time.process_time())
+        if len(walls) == 1:
+            _write({"event": "first"})
+    return {
+        "event": "run",
+        "first_s": walls[0] - started,
+        "token_s": per_token(walls, counts),
+        "processor_s": per_token(processors, counts),
+    }
+
+
+def per_token(times: list[float], counts: list[int]) -> list[float]:
+    """Return the time of each token after the first. ``counts`` are the tokens at each of the ``times``; tokens that
+    were counted together share their time."""
+    result = list[float]()
+    for (start, first), (end, last) in pairwise(zip(times, counts, strict=True)):
+        result += [(end - start) / (last - first)] * (last - first)
+    return result
+
+
+def resident_bytes() -> int:
+    """Return the largest resident set that this process has had. Raises ``ToolError`` where the system does not tell
+    (Windows)."""
+    try:
+        for line in Path("/proc/self/status").read_text("ascii", "replace").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        resource: Any = importlib.import_module("resource")
+    except ImportError as error:
+        raise ToolError(
+            "This system does not tell the memory of a process.", "Measure on Linux or macOS."
+        ) from error
+    largest = int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    return largest if sys.platform == "darwin" else largest * 1024
+
+
+def _write(event: dict[str, Any]) -> None:
+    print(json.dumps(event), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""Run a language model on this computer and measure it: times per token, memory and power."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import IO, Any
+
+from arenite.errors import ToolError, UsageError
+from arenite.host.energy.base import PowerMeter
+from arenite.host.llm.language_model import LanguageModel
+from arenite.host.llm.power_readings import MeanPower, PowerReadings
+
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class DecodeRun:
+    """One prompt of ``prompt`` tokens, and the tokens after it. ``first_s``: seconds until the first token. For each
+    token after it, ``token_s`` has the seconds on the clock, and ``processor_s`` those of all processors together,
+    which do not count other programs. ``power``: the mean power while they were decoded, or None."""
+
+    prompt: int
+    first_s: float
+    token_s: tuple[float, ...]
+    processor_s: tuple[float, ...]
+    power: MeanPower | None
+
+    @property
+    def depth(self) -> float:
+        """The mean number of tokens in the cache while the tokens after the first one were decoded."""
+        return self.prompt + (len(self.token_s) + 1) / 2
+
+    def undisturbed_s(self, threads: int, processor: str) -> float:
+        """Return the median seconds per token without the pauses in which other programs ran: ``threads`` threads
+        compute, or wait actively, all the time. A GPU computes while the processors rest, so for ``processor`` "gpu"
+        it is the time on the clock."""
+        return median(self.token_s) if processor == "gpu" else median(self.processor_s) / threads
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What was measured in one process. ``resident_bytes``: the largest resident set of that process. ``kv_mib``: the
+    caches in the log of llama.cpp, in MiB with two digits. ``threads``: the threads that decoded."""
+
+    runs: tuple[DecodeRun, ...]
+    resident_bytes: int
+    kv_mib: tuple[float, ...]
+    threads: int
+
+    def kv_matches(self, predicted: int) -> bool:
+        """Return whether ``predicted`` bytes are the caches in the log, as exactly as the log tells."""
+        return abs(predicted / _MIB - sum(self.kv_mib)) <= 0.0051 * len(self.kv_mib)
+
+
+def measure(
+    model: LanguageModel,
+    context: int,
+    cache_type: str,
+    threads: int | None,
+    runs: Sequence[tuple[int, int]],
+    meter: PowerMeter,
+    report: Callable[[str], None],
+) -> Measurement:
+    """Run ``model`` in a process of its own, which holds nothing else. ``runs``: for each run the tokens of the prompt,
+    and how many to decode. Each prompt begins with the one before, which is not computed again. ``report`` is called
+    with the progress as text.
+
+    Raises:
+        UsageError: The package xllamacpp is not installed.
+        ToolError: llama.cpp cannot load the file, or the process ends too early.
+    """
+    job = {
+        "path": str(model.path),
+        "context": context,
+        "cache_type": cache_type,
+        "threads": threads,
+        "vocabulary": model.architecture.vocabulary,
+        "runs": list(runs),
+    }
+    power = PowerReadings(meter, threads or 1)
+    with tempfile.TemporaryFile() as log:
+        with subprocess.Popen(
+            [sys.executable, "-m", "arenite.host.llm.measure_process"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        ) as process:
+            try:
+                assert process.stdin is not None and process.stdout is not None
+                process.stdin.write(json.dumps(job))
+                process.stdin.close()
+                done, resident_bytes = _receive(process.stdout, runs, power, report)
+            except BaseException:
+                process.kill()
+                raise
+            finally:
+                power.stop()
+        log.seek(0)
+        text = log.read().decode("utf-8", "replace")
+    if resident_bytes == 0:
+        raise ToolError(
+            f"The process that measures {model.path.name} ended early, with status {process.returncode}.",
+            "If the memory was full, give a smaller --context.",
+        )
+    caches, counts = (
+        re.findall(r"llama_kv_cache: size = +([\d.]+) MiB", text),
+        re.findall(r" n_threads = (\d+)", text),
+    )
+    if not caches or not counts:
+        raise ToolError("The log of llama.cpp does not tell the cache and the threads.", "Update Arenite.")
+    return Measurement(done, resident_bytes, tuple(map(float, caches)), int(counts[0]))
+
+
+def _receive(
+    lines: IO[str], runs: Sequence[tuple[int, int]], power: PowerReadings, report: Callable[[str], None]
+) -> tuple[tuple[DecodeRun, ...], int]:
+    """Read the events of the process. Return the runs and the bytes of its memory, which are 0 if it ended early."""
+    done = list[DecodeRun]()
+    report(f"Loading the model and reading {runs[0][0]:,} tokens.")
+    for line in lines:
+        event: dict[str, Any] = json.loads(line)
+        prompt, tokens = runs[min(len(done), len(runs) - 1)]
+        if event["event"] == "first":
+            report(f"Decoding {tokens:,} tokens after {prompt:,}.")
+            power.start()
+        elif event["event"] == "run":
+            times = tuple(event["token_s"]), tuple(event["processor_s"])
+            done.append(DecodeRun(prompt, event["first_s"], *times, power.stop()))
+        elif event["event"] == "error":
+            raise (UsageError if event["is_usage"] else ToolError)(event["problem"], event["hint"])
+        else:
+            return tuple(done), event["resident_bytes"]
+    return tuple(done), 0

@@ -1,0 +1,78 @@
+"""``arenite bench MODEL.gguf``: refusals, and a measurement of a real model."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from arenite.errors import ToolError
+from arenite.host.llm.calibration import Calibration, store_calibration
+from tests.host.cli.conftest import Arenite
+from tests.host.llm.gguf_files import small_llama
+from tests.host.llm.smollm2 import smollm2
+
+HAS_RUNTIME = importlib.util.find_spec("xllamacpp") is not None
+
+
+def test_the_type_of_the_file_decides(arenite: Arenite, tmp_path: Path) -> None:
+    path = small_llama().write(tmp_path / "MODEL.GGUF")
+    assert "--prompt-tokens" in arenite("bench", path, "--help").out
+    assert "--board" in arenite("bench", "model.tflite", "--help").out
+    run = arenite("bench", "model.tflite")
+    assert run.code == 2 and "--board" in run.err
+
+
+def test_prompts_and_contexts_that_do_not_fit_are_refused(arenite: Arenite, tmp_path: Path) -> None:
+    path = small_llama().write(tmp_path / "model.gguf")
+    arenite("bench", path, "--context", 4096).refused(2, "context of 2,048 tokens")
+    arenite("bench", path, "--context", 256, "--prompt-tokens", 240, "--tokens", 32).refused(
+        2, "240 tokens and 32 more", "context of 256"
+    )
+    arenite("bench", tmp_path / "missing.gguf").refused(2, "missing.gguf")
+
+
+@pytest.mark.skipif(HAS_RUNTIME, reason="xllamacpp is installed")
+def test_a_missing_runtime_is_named(arenite: Arenite, tmp_path: Path) -> None:
+    path = small_llama().write(tmp_path / "model.gguf")
+    run = arenite("bench", path)
+    assert run.code == 2 and "xllamacpp" in run.err and "arenite[llm]" in run.err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_RUNTIME, reason="xllamacpp is not installed")
+@pytest.mark.parametrize(("context", "cache_type"), [(256, "f16"), (1024, "q8_0")])
+def test_a_real_model_is_measured(
+    arenite: Arenite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, context: int, cache_type: str
+) -> None:
+    try:
+        path = smollm2()
+    except ToolError as error:
+        pytest.skip(str(error))
+    monkeypatch.setenv("ARENITE_CACHE", str(tmp_path))
+    store_calibration(Calibration("other.gguf", "Q4_1", cache_type, 1, 7.0, 2.0))
+    options = (
+        "--context",
+        context,
+        "--cache-type",
+        cache_type,
+        "--threads",
+        1,
+        "--prompt-tokens",
+        context - 8,
+    )
+    result = arenite("bench", path, *options, "--tokens", 8, "--json").json
+    assert (result["context"], result["threads"], result["prompt"], result["tokens"]) == (
+        context,
+        1,
+        context - 8,
+        8,
+    )
+    assert result["kv"]["exact"]
+    # 3 % with a full batch of the prompt; a context of 256 tokens leaves half of the activations untouched.
+    assert abs(result["memory"]["difference"]) < (0.03 if context >= 512 else 0.06)
+    assert result["calibrated_tokens_s"]["calibration"]["model"] == "other.gguf"
+    assert result["token_s"]["p50"] <= result["token_s"]["p90"] <= result["token_s"]["p99"]
+    shown = arenite("bench", path, *options, "--tokens", 4)
+    assert shown.code == 0 and "Calibrated with other.gguf" in shown.out
