@@ -73,7 +73,7 @@ _CORES = {
         _cortex(
             "cortex-m55",
             "cortex-m55",
-            1.65,
+            1.49,
             _MEAN,
             "-mfloat-abi=hard",
         ),
