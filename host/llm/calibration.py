@@ -37,6 +37,11 @@ class Calibration:
     weights_gb_s: float
     cache_gb_s: float
 
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """For what the rates hold: the quantization, the type of the cache and the number of threads."""
+        return self.quantization, self.cache_type, self.threads
+
     def token_s(self, model: LanguageModel, depth: float) -> float:
         """Return the predicted seconds per token with ``depth`` tokens in the cache."""
         cache_bytes = _cache_bytes(model, depth, self.cache_type)
@@ -82,17 +87,13 @@ def _cache_bytes(model: LanguageModel, depth: float, cache_type: str) -> int:
 
 def load_calibration(quantization: str, cache_type: str, threads: int) -> Calibration | None:
     """Return the stored calibration of this computer, or None if it has none for these."""
-    for known in _stored():
-        if (known.quantization, known.cache_type, known.threads) == (quantization, cache_type, threads):
-            return known
-    return None
+    return next((known for known in _stored() if known.key == (quantization, cache_type, threads)), None)
 
 
 def store_calibration(calibration: Calibration) -> Path:
     """Store ``calibration`` in the cache folder, in place of the one for the same quantization, type and threads.
     Return the path. Raises ``ToolError`` if it cannot be written."""
-    key = (calibration.quantization, calibration.cache_type, calibration.threads)
-    others = [one for one in _stored() if (one.quantization, one.cache_type, one.threads) != key]
+    others = [one for one in _stored() if one.key != calibration.key]
     content = {"format": _FORMAT, "calibrations": [one.to_json() for one in (*others, calibration)]}
     path = _file()
     try:

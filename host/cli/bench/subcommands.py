@@ -12,7 +12,6 @@ from typing import Any
 import click
 
 from arenite.host.bench.store.changes import RegressionRules
-from arenite.host.cli.language_model.bench import bench as language_model_bench
 from arenite.host.cli.option_types import Number
 
 #: The help line of each subcommand. The command is in the module with the same name in this folder.
@@ -43,11 +42,13 @@ class CommandWithSubcommands(click.Command):
     ) -> click.Context:
         """Return the context of the command, of the one for language models, or of the subcommand that the first
         argument names."""
+        command: click.Command
         if any(argument.lower().endswith(".gguf") for argument in args):
-            return language_model_bench.make_context(info_name, args, parent, **extra)
+            command = importlib.import_module("arenite.host.cli.language_model.bench").bench
+            return command.make_context(info_name, args, parent, **extra)
         if args and args[0] in SUBCOMMANDS:
             module = importlib.import_module(f"arenite.host.cli.bench.{args[0]}")
-            command: click.Command = getattr(module, args[0])
+            command = getattr(module, args[0])
             return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 

@@ -8,10 +8,15 @@ import click
 
 from arenite.counts import count_of
 from arenite.errors import UsageError
-from arenite.host.cli.language_model.loading import check_memory
+from arenite.host.cli.language_model.loading import check_free_memory, check_memory
+from arenite.host.cli.language_model.options import (
+    cache_type_option,
+    context_option,
+    model_argument,
+    threads_option,
+)
 from arenite.host.energy.power_sources import open_power
 from arenite.host.llm.bench import LanguageModelBench
-from arenite.host.llm.cache_types import CACHE_TYPES, DEFAULT_CACHE_TYPE
 from arenite.host.llm.calibration import calibrate, calibration_runs, load_calibration, store_calibration
 from arenite.host.llm.language_model import LanguageModel
 from arenite.host.llm.measurement import measure
@@ -22,25 +27,10 @@ _MIB = 1 << 20
 
 
 @click.command("bench")
-@click.argument("model", type=click.Path(path_type=Path))
-@click.option(
-    "--context",
-    type=click.IntRange(min=64),
-    default=2048,
-    show_default=True,
-    metavar="TOKENS",
-    help="Tokens for which the cache has room.",
-)
-@click.option(
-    "--cache-type",
-    type=click.Choice(list(CACHE_TYPES)),
-    default=DEFAULT_CACHE_TYPE,
-    show_default=True,
-    help="Type of the cache of keys and values.",
-)
-@click.option(
-    "--threads", type=click.IntRange(1, 1024), help="Threads that compute. Default: llama.cpp's choice."
-)
+@model_argument
+@context_option("Tokens for which the cache has room.")
+@cache_type_option
+@threads_option
 @click.option(
     "--prompt-tokens",
     type=click.IntRange(min=1),
@@ -106,7 +96,7 @@ def _calibrate(model: LanguageModel, host: HostProfile, cache_type: str, threads
     """Measure and store the rates of this computer."""
     runs = calibration_runs(model)
     context = sum(runs[-1])
-    check_memory(model.path, context, cache_type)
+    check_free_memory(model, context, cache_type)
     measured = measure(model, context, cache_type, threads, runs, open_power(), note)
     low, high = (
         (run.depth, run.undisturbed_s(measured.threads, host.compute.processor)) for run in measured.runs

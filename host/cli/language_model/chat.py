@@ -9,7 +9,12 @@ from pathlib import Path
 import click
 
 from arenite.host.cli.language_model.loading import check_memory
-from arenite.host.llm.cache_types import CACHE_TYPES, DEFAULT_CACHE_TYPE
+from arenite.host.cli.language_model.options import (
+    cache_type_option,
+    context_option,
+    model_argument,
+    threads_option,
+)
 from arenite.host.llm.chat import Conversation
 from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
 from arenite.host.report.console import note
@@ -20,31 +25,16 @@ _ENDS = ("/exit", "/quit")
 
 
 @click.command()
-@click.argument("model", type=click.Path(path_type=Path))
+@model_argument
 @click.option(
     "--prompt", metavar="TEXT", help="Answer this question and end. Default: read questions, one per line."
 )
 @click.option(
     "--system", default="", metavar="TEXT", help="Instruction for the model before the conversation."
 )
-@click.option(
-    "--context",
-    type=click.IntRange(min=64),
-    default=2048,
-    show_default=True,
-    metavar="TOKENS",
-    help="Tokens that the model remembers. The oldest questions are forgotten if it is full.",
-)
-@click.option(
-    "--cache-type",
-    type=click.Choice(list(CACHE_TYPES)),
-    default=DEFAULT_CACHE_TYPE,
-    show_default=True,
-    help="Type of the cache of keys and values.",
-)
-@click.option(
-    "--threads", type=click.IntRange(1, 1024), help="Threads that compute. Default: llama.cpp's choice."
-)
+@context_option("Tokens that the model remembers. The oldest questions are forgotten if it is full.")
+@cache_type_option
+@threads_option
 @click.option(
     "--max-tokens",
     type=click.IntRange(min=1),

@@ -32,9 +32,18 @@ def check_memory(
             f"{path.name} was trained with a context of {model.architecture.context:,} tokens.",
             f"Give --context {model.architecture.context} or less.",
         )
+    check_free_memory(model, context, cache_type, slots, more_mib)
+    return model
+
+
+def check_free_memory(
+    model: LanguageModel, context: int, cache_type: str, slots: int = 1, more_mib: int = 0
+) -> None:
+    """Raise ``DoesNotFitError`` if the model needs more memory than this computer has free. The arguments are those of
+    ``check_memory``. Where the system does not tell its free memory, nothing is checked."""
     host, free = detect_host(), available_bytes()
-    if free is None:  # not known on this system; then the model is loaded
-        return model
+    if free is None:
+        return
     free -= more_mib << 20
     need = predict_memory(model, host, context * slots, cache_type)
     if need.total > free:
@@ -46,7 +55,6 @@ def check_memory(
             else "Take a smaller quantization, or end other programs."
         )
         raise DoesNotFitError(
-            f"{path.name} needs about {need.total:,} bytes for its context, but {free:,} are free.",
+            f"{model.path.name} needs about {need.total:,} bytes for its context, but {free:,} are free.",
             hint,
         )
-    return model

@@ -11,13 +11,18 @@ import click
 from arenite.errors import UsageError
 from arenite.host.cli.ending_signals import ending_signals
 from arenite.host.cli.language_model.loading import check_memory
-from arenite.host.llm.cache_types import CACHE_TYPES, DEFAULT_CACHE_TYPE
+from arenite.host.cli.language_model.options import (
+    cache_type_option,
+    context_option,
+    model_argument,
+    threads_option,
+)
 from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
 from arenite.host.report.console import note, show
 
 
 @click.command()
-@click.argument("model", type=click.Path(path_type=Path))
+@model_argument
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -25,24 +30,9 @@ from arenite.host.report.console import note, show
     show_default=True,
     help="Port on 127.0.0.1; 0 for a free one.",
 )
-@click.option(
-    "--context",
-    type=click.IntRange(min=64),
-    default=2048,
-    show_default=True,
-    metavar="TOKENS",
-    help="Tokens of one request with its answer.",
-)
-@click.option(
-    "--cache-type",
-    type=click.Choice(list(CACHE_TYPES)),
-    default=DEFAULT_CACHE_TYPE,
-    show_default=True,
-    help="Type of the cache of keys and values.",
-)
-@click.option(
-    "--threads", type=click.IntRange(1, 1024), help="Threads that compute. Default: llama.cpp's choice."
-)
+@context_option("Tokens of one request with its answer.")
+@cache_type_option
+@threads_option
 @click.option(
     "--slots",
     type=click.IntRange(1, 64),

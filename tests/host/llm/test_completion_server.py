@@ -144,7 +144,7 @@ def test_a_client_that_leaves_frees_its_slot(server: CompletionServer, upstream:
         client = ask(server)
         assert upstream.arrived.acquire(timeout=LIMIT_S)
         client.close()
-        assert upstream.left.acquire(timeout=LIMIT_S)  # llama.cpp is told to stop
+        assert upstream.left.acquire(timeout=LIMIT_S)  # the server closes its connection to llama.cpp
     upstream.go.set()
     assert ask(server).getresponse().status == 200
 

@@ -172,8 +172,9 @@ def short_filters(weights: np.ndarray, fixed: FixedShift, order: np.ndarray) -> 
     inputs = np.where(order < 0, 0, weights.reshape(channels, -1)[:, order]) * 256 & 0xFFFF
     words = inputs[:, 0::2] | inputs[:, 1::2] << 16
     paired = words.reshape(channels // 2, 2, -1).transpose(0, 2, 1).reshape(channels // 2, -1)
-    ends = (v.astype(np.int64).reshape(-1, 2) & 0xFFFFFFFF for v in (fixed.bias, fixed.multiplier))
-    bias, multiplier = ends
+    bias, multiplier = (
+        v.astype(np.int64).reshape(-1, 2) & 0xFFFFFFFF for v in (fixed.bias, fixed.multiplier)
+    )
     return (
         np.concatenate([paired[:, :2], bias, paired[:, 2:], multiplier], axis=1)
         .astype(np.uint32)

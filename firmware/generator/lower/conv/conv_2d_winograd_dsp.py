@@ -37,11 +37,7 @@ class Conv2DWinogradDsp(Variant):
         if target.optimise != "speed":
             return False
         inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
-        o = op.options
-        steps = ("stride_h", "stride_w", "dilation_h_factor", "dilation_w_factor")
-        if inp.dtype != "int8" or w.shape[1:3] != (3, 3) or any(o[name] != 1 for name in steps):
-            return False
-        if w.shape[3] != inp.shape[3] or inp.shape[3] % 4 or out.shape[3] % 2:
+        if not has_winograd_windows(graph, op) or inp.shape[3] % 4:
             return False
         # The kernel computes three tiles of 1 x 2 outputs together.
         if out.shape[2] % 2 or out.shape[2] < 4 or out.shape[1] * out.shape[2] < 6:
@@ -65,6 +61,16 @@ class Conv2DWinogradDsp(Variant):
             "ar_conv_2d_winograd_params",
             winograd_fields(ctx, folded, winograd_filters(folded), pair_requant(folded)),
         )
+
+
+def has_winograd_windows(graph: Subgraph, op: Op) -> bool:
+    """Return whether a CONV_2D is int8, has windows of 3 x 3 adjacent pixels with all input channels at stride 1, and
+    an even number of output channels."""
+    inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
+    steps = ("stride_h", "stride_w", "dilation_h_factor", "dilation_w_factor")
+    if inp.dtype != "int8" or w.shape[1:3] != (3, 3) or any(op.options[name] != 1 for name in steps):
+        return False
+    return bool(w.shape[3] == inp.shape[3] and out.shape[3] % 2 == 0)
 
 
 def winograd_fields(

@@ -9,7 +9,11 @@ import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.firmware.generator.lower.conv.channel_pairs import pair_requant
-from arenite.firmware.generator.lower.conv.conv_2d_winograd_dsp import pair_filters, winograd_fields
+from arenite.firmware.generator.lower.conv.conv_2d_winograd_dsp import (
+    has_winograd_windows,
+    pair_filters,
+    winograd_fields,
+)
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.fixed_shift import fix_two_sided_shift
@@ -47,12 +51,8 @@ class Conv2DWinogradSquareDsp(Variant):
         if target.optimise != "speed":
             return False
         inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
-        o = op.options
-        steps = ("stride_h", "stride_w", "dilation_h_factor", "dilation_w_factor")
-        if inp.dtype != "int8" or w.shape[1:3] != (3, 3) or any(o[name] != 1 for name in steps):
-            return False
         in_c = inp.shape[3]
-        if w.shape[3] != in_c or in_c % 16 or out.shape[3] % 2:
+        if not has_winograd_windows(graph, op) or in_c % 16:
             return False
         # The kernel computes three tiles of 2 x 2 outputs together. The last three are in one row of tiles.
         if out.shape[1] % 2 or out.shape[2] % 2 or out.shape[2] < 6:

@@ -153,8 +153,8 @@ def lifetimes(case: Case, segment: Segment) -> Mapping[int, RowLifetimes]:
 
 
 def test_rows_of_several_tensors_share_memory() -> None:
-    """Of the tensors that convolutions of three rows read, only one has three rows at any time: while a row of another
-    tensor is computed, the oldest row of the first is no longer needed."""
+    """Each convolution reads three rows, but only one tensor has three rows at a time: its oldest row is no longer
+    needed when a row of another tensor is computed."""
     b = ImageBuilder()
     at = b.input(40, 96)
     for _ in range(4):
