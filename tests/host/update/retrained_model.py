@@ -10,7 +10,10 @@ from arenite.converters.graph.model import Model, Quantization
 
 
 def retrained(model: Model, seed: int) -> Model:
-    """Return a model of the same graph with other weights, biases, scales and zero points."""
+    """Return a model of the same graph with other weights, biases, scales and zero points.
+
+    The zero point of the output of a ReLU stays -128: a converter always gives it this one.
+    """
     rng, graph = np.random.default_rng(seed), model.main
     tensors = list(graph.tensors)
     fixed = {graph.tensors[t].name for op in graph.ops if op.name == "SOFTMAX" for t in op.outputs}
@@ -23,7 +26,9 @@ def retrained(model: Model, seed: int) -> Model:
             scales = tuple(float(np.float32(s * rng.uniform(0.8, 1.25))) for s in quant.scale)
             zero_points = quant.zero_point
             if tensor.data is None:
-                zero_points = tuple(int(np.clip(z + rng.integers(-5, 6), -128, 127)) for z in zero_points)
+                zero_points = tuple(
+                    z if z == -128 else int(np.clip(z + rng.integers(-5, 6), -128, 127)) for z in zero_points
+                )
             shared[quant] = replace(quant, scale=scales, zero_point=zero_points)
         data = tensor.data
         if data is not None:
