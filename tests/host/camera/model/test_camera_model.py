@@ -205,6 +205,7 @@ def test_damaged_onnx_files_and_inputs_that_are_no_pictures_raise_an_error(tmp_p
         ("nothing/there.tflite", "There is no file|Cannot read"),
         ("blazefce", "no model 'blazefce'"),
         ("keyword_spotting", "takes no pictures"),
+        ("smollm2_135m", "takes no pictures"),
     ],
 )
 def test_an_unknown_name_raises_an_error(name: str, problem: str) -> None:
