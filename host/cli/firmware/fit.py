@@ -25,7 +25,7 @@ from arenite.host.cli.firmware.fit_language_model import (
 )
 from arenite.host.cli.options import build_options
 from arenite.host.cli.progress import Stages
-from arenite.host.interface.build import fit as fit_model
+from arenite.host.interface.build import fit_boards
 from arenite.host.llm.zoo_models import is_zoo_language_model
 from arenite.host.report.console import note, print_json, show, table
 
@@ -146,7 +146,7 @@ def fit(
         if shrink:
             stages("search for models that fit", 0, 0)
         fits = [
-            fit_model(image, list(names) or None, build=build, suggest=shrink, agent=agent)
+            fit_boards(image, list(names) or None, build=build, suggest=shrink, agent=agent)
             for image in images
         ]
     if as_json:

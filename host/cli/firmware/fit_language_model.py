@@ -12,14 +12,9 @@ import click
 
 from arenite.errors import UsageError
 from arenite.host.cli.option_types import Number, option_group
+from arenite.host.interface.fit import fit_hosts
 from arenite.host.llm.cache_types import CACHE_TYPES, DEFAULT_CACHE_TYPE
-from arenite.host.llm.prediction import (
-    HostPrediction,
-    LanguageModelFit,
-    fit_language_model,
-    is_language_model,
-    read_language_model,
-)
+from arenite.host.llm.prediction import HostPrediction, LanguageModelFit, is_language_model
 from arenite.host.llm.quantizations import QUANTIZATIONS
 from arenite.host.llm.zoo_models import language_model_path
 from arenite.host.report.console import print_json, show, table
@@ -110,11 +105,12 @@ def fit_language_models(
     if options.hosts and all_hosts:
         raise UsageError("--host and --all exclude each other.", "Give one of them.")
     fits = [
-        fit_language_model(
-            read_language_model(path, options.quantization),
+        fit_hosts(
+            path,
             options.hosts or None,
             options.context,
-            options.cache_type or DEFAULT_CACHE_TYPE,
+            options.cache_type,
+            options.quantization,
             options.memory_gib,
         )
         for path in paths
