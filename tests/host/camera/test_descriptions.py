@@ -16,7 +16,7 @@ from arenite.host.report.camera_tables import show_summary
 from tests.docs.schemas import problems
 from tests.free_port import free_port
 from tests.host.camera.sinks.chat_server import chat_server, completion
-from tests.host.cli.language_model.test_serve import served
+from tests.host.cli.language_model.model_server import served
 from tests.host.llm.smollm2 import smollm2
 
 
