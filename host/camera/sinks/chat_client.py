@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Any
 from urllib.parse import urlsplit
 
 from arenite.errors import ToolError, UsageError
@@ -17,6 +18,7 @@ _API = "/v1"
 _MAX_ANSWER_BYTES = 1 << 20
 _MAX_REASON = 200
 _START = "Start a server: arenite serve MODEL.gguf --port 8080."
+_BUSY = "Ask it less often, or start it with more --slots."
 
 
 class ChatClient:
@@ -77,14 +79,15 @@ class ChatClient:
     def _text(self, response: HTTPResponse) -> str:
         """Return the text of the answer. Raises ``ToolError``."""
         try:
-            record = parse_json(response.read(_MAX_ANSWER_BYTES))
+            record: Any = parse_json(response.read(_MAX_ANSWER_BYTES))
         except ValueError:
             record = None
         if response.status != 200:
             error = record.get("error") if isinstance(record, dict) else None
             message = error.get("message") if isinstance(error, dict) else None
-            reason = f": {_one_line(message)[:_MAX_REASON]}" if isinstance(message, str) else ""
-            raise ToolError(f"{self.address} answers with status {response.status}{reason}", _START)
+            reason = f": {_one_line(message)[:_MAX_REASON].rstrip('.')}" if isinstance(message, str) else ""
+            hint = _BUSY if response.status == 429 else "Look at the messages of the server."
+            raise ToolError(f"{self.address} answers with status {response.status}{reason}.", hint)
         try:
             text = record["choices"][0]["message"]["content"]
         except (KeyError, IndexError, TypeError):

@@ -35,7 +35,7 @@ def test_a_request_has_the_instruction_and_the_answer_is_one_line(ending: str) -
     ("answer", "text"),
     [
         ((429, b'{"error": {"message": "All slots\\n are busy."}}'), "status 429: All slots are busy."),
-        ((500, b"no JSON"), "status 500"),
+        ((500, b"no JSON"), r"status 500\."),
         ((200, b"no JSON"), "answers without a text"),
         ((200, b'{"choices": []}'), "answers without a text"),
         ((200, b'[{"choices": 1}]'), "answers without a text"),
