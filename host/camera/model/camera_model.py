@@ -150,6 +150,11 @@ def _map_file(path: Path, name: str) -> _File:
 
 def _find_file(name_or_path: str) -> _File:
     path = Path(name_or_path).expanduser()
+    if path.suffix.lower() == ".gguf":
+        raise UsageError(
+            f"{path.name} is a language model, which takes no pictures.",
+            "Let it describe the answers of another model: `arenite serve` it, and give the address with --describe.",
+        )
     if path.suffix.lower() in _SUFFIXES or path.is_file():
         return _map_file(path, path.stem)
     model = pictures.picture_model_by_name(name_or_path)
