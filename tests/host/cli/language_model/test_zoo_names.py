@@ -94,11 +94,14 @@ def test_other_models_and_unknown_names_are_refused(
     [("convert",), ("inspect",), ("firmware", "--board", "nucleo_f401re", "-o", "out"), ("web", "-o", "out")],
     ids=lambda command: command[0],
 )
-def test_commands_for_microcontrollers_refuse_the_file(
+def test_commands_for_microcontrollers_refuse_file_and_name(
     arenite: Arenite, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     path = small_llama().write(tmp_path / "model.gguf")
     arenite(command[0], path, *command[1:]).refused(2, "model.gguf is a language model", "`arenite fit`")
+    arenite(command[0], NAME, *command[1:]).refused(2, f"zoo's {NAME} is a language model", "`arenite fit`")
+    name = "visual_wake_words"
+    arenite(command[0], name, *command[1:]).refused(2, f"{name} is a model of the zoo", f"zoo fetch {name}")
 
 
 def test_the_zoo_lists_its_language_model(arenite: Arenite) -> None:
