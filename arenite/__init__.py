@@ -44,13 +44,15 @@ if TYPE_CHECKING:
     from arenite.host.bench.result import BenchResult
     from arenite.host.build.options import BuildOptions
     from arenite.host.interface.app import app
-    from arenite.host.interface.build import CLibrary, FirmwareProject, FitReport, firmware, fit, library
+    from arenite.host.interface.build import CLibrary, FirmwareProject, FitReport, firmware, library
     from arenite.host.interface.camera import Camera
     from arenite.host.interface.catalogue import boards, zoo
     from arenite.host.interface.conversion import ConversionReport, convert
+    from arenite.host.interface.fit import fit
     from arenite.host.interface.measurement import EnergyReport, bench, energy
     from arenite.host.interface.model import Model, load
     from arenite.host.interface.web import web
+    from arenite.host.llm.prediction import LanguageModelFit
 
 __all__ = [
     "AreniteError",
@@ -64,6 +66,7 @@ __all__ = [
     "EnergyReport",
     "FirmwareProject",
     "FitReport",
+    "LanguageModelFit",
     "Model",
     "ModelError",
     "PlanError",
@@ -96,6 +99,7 @@ _MODULES = {
     "EnergyReport": "host.interface.measurement",
     "FirmwareProject": "host.interface.build",
     "FitReport": "host.interface.build",
+    "LanguageModelFit": "host.llm.prediction",
     "Model": "host.interface.model",
     "app": "host.interface.app",
     "bench": "host.interface.measurement",
@@ -103,7 +107,7 @@ _MODULES = {
     "convert": "host.interface.conversion",
     "energy": "host.interface.measurement",
     "export_sklearn": "converters.importers.onnx_ml.export_sklearn",
-    "fit": "host.interface.build",
+    "fit": "host.interface.fit",
     "library": "host.interface.build",
     "load": "host.interface.model",
     "web": "host.interface.web",

@@ -3,6 +3,8 @@ configured index, mirror or proxy."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -12,7 +14,7 @@ from pathlib import Path
 from time import monotonic
 from urllib.parse import urlsplit
 
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn
 
 from arenite.errors import ToolError
 from arenite.models import npm, source_archive
@@ -22,10 +24,12 @@ from arenite.processes import Child
 from arenite.safe_console import SafeConsole
 
 QUIET_SECONDS = 2.0
-"""A download that takes less time shows no progress."""
+"""A download with pip that takes less time leaves no line."""
 
 TIMEOUT_SECONDS = 900.0
 """A download with pip fails if it takes longer than this time."""
+
+_POLL_SECONDS = 0.1
 
 
 @contextmanager
@@ -34,7 +38,7 @@ def download_package(package: Package, directory: Path, progress: bool = True) -
     deleted at the end of the context.
 
     pip checks the pinned hash before it opens the file, and nothing is installed. With ``progress``, standard error
-    shows a line if a download with pip takes longer than ``QUIET_SECONDS``, or a bar for another download.
+    shows a bar on a terminal. If a download with pip takes longer than ``QUIET_SECONDS``, a line follows.
 
     Raises:
         ToolError: There is no network, the index does not have the package, the hash of the file is not the pinned
@@ -60,20 +64,26 @@ def download_package(package: Package, directory: Path, progress: bool = True) -
             *("--dest", str(target), "--requirement", str(requirements)),
             *package.pip,
         ]
-        _run(command, package, folder / "log.txt", progress)
+        _run(command, package, folder, progress)
         files = list(target.iterdir())
         if len(files) != 1:
             raise ToolError(f"pip downloaded {len(files)} files for {package.name} instead of one.")
         yield files[0]
 
 
-def _download_with_bar(package: Package, file: Path, progress: bool) -> None:
-    """Download ``package`` from the npm registry or from its address, with a bar of progress on a terminal."""
+@contextmanager
+def _bar(package: Package, progress: bool) -> Iterator[tuple[Progress, TaskID]]:
+    """Show a bar of progress on a terminal, and yield it with its task, which counts bytes."""
     console = SafeConsole(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     show_bar = progress and console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=not show_bar) as bar:
-        task = bar.add_task(f"Downloading {package.name} {package.version}", total=package.bytes)
+        yield bar, bar.add_task(f"Downloading {package.name} {package.version}", total=package.bytes)
+
+
+def _download_with_bar(package: Package, file: Path, progress: bool) -> None:
+    """Download ``package`` from the npm registry or from its address, with a bar of progress on a terminal."""
+    with _bar(package, progress) as (bar, task):
 
         def report(done: int, total: int) -> None:
             bar.update(task, completed=done)
@@ -88,30 +98,47 @@ def _download_with_bar(package: Package, file: Path, progress: bool) -> None:
             download_file(package.url, package, file, report, source=source, hint=hint)
 
 
-def _run(command: list[str], package: Package, log: Path, progress: bool) -> None:
-    """Run the pip command with its output in the file ``log``. Raises ``ToolError`` if it fails or takes too long."""
+def _run(command: list[str], package: Package, folder: Path, progress: bool) -> None:
+    """Run the pip command, with its output and its temporary files in ``folder``. Raises ``ToolError`` if it fails or
+    takes too long."""
     label = f"{package.name} {package.version} ({package.bytes / 1e6:.1f} MB)"
-    console = SafeConsole(stderr=True, quiet=not progress)
-    with log.open("wb") as stream, Child(command, stdout=stream, stderr=stream) as process:
+    log, parts = folder / "log.txt", folder / "parts"
+    parts.mkdir()
+    environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(parts))
+    started = monotonic()
+    with (
+        log.open("wb") as stream,
+        Child(command, stdout=stream, stderr=stream, env=environment) as process,
+        _bar(package, progress) as (bar, task),
+    ):
         try:
-            try:
-                process.wait(QUIET_SECONDS)
-            except subprocess.TimeoutExpired:
-                started = monotonic()
-                with console.status(f"Downloading {label} …"):
-                    process.wait(TIMEOUT_SECONDS)
-                console.print(f"Downloaded {label} in {monotonic() - started + QUIET_SECONDS:.0f} s.")
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise ToolError(
-                f"The download of {label} did not end within {TIMEOUT_SECONDS:.0f} s.",
-                "Check the network, then try again.",
-            ) from None
+            while process.poll() is None:
+                try:
+                    process.wait(_POLL_SECONDS)
+                except subprocess.TimeoutExpired:
+                    bar.update(task, completed=_bytes_of_files(parts))
+                    if monotonic() - started > TIMEOUT_SECONDS:
+                        raise ToolError(
+                            f"The download of {label} did not end within {TIMEOUT_SECONDS:.0f} s.",
+                            "Check the network, then try again.",
+                        ) from None
         except BaseException:
             process.kill()
             raise
     if process.returncode != 0:
         raise _failure(package, log.read_text("utf-8", "replace"))
+    if progress and monotonic() - started > QUIET_SECONDS:
+        SafeConsole(stderr=True).print(f"Downloaded {label} in {monotonic() - started:.0f} s.")
+
+
+def _bytes_of_files(folder: Path) -> int:
+    """Return the size of the files in ``folder`` and its folders. pip may remove one at any time."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.stat(os.path.join(parent, name)).st_size
+    return total
 
 
 def _failure(package: Package, log: str) -> ToolError:

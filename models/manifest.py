@@ -52,7 +52,9 @@ class ZooEntry:
     sha256: str  # hash of the model's file
     bytes: int  # size of the model's file
     licence: str
-    precision: str  # type of weights and activations: "int8", "float16" or "float32"
+    precision: (
+        str  # type of weights and activations: "int8", "float16" or "float32"; the quantization of GGUF
+    )
     preprocessing: str
     trained_on: str
     labels: tuple[str, ...]
@@ -63,6 +65,11 @@ class ZooEntry:
     def source(self) -> str:
         """The package and its version in pip's notation, such as ``name==1.2``."""
         return f"{self.package.name}=={self.package.version}"
+
+    @property
+    def format(self) -> str:
+        """The format of the file: ``gguf`` of a language model, else ``tflite``."""
+        return "gguf" if self.path and self.path[-1].endswith(".gguf") else "tflite"
 
 
 @dataclass(frozen=True)

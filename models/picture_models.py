@@ -77,10 +77,10 @@ def _read(block: str) -> PictureModel:
     )
 
 
-def cached_model_path(name: str, sha256: str) -> Path:
+def cached_model_path(name: str, sha256: str, file_format: str = "tflite") -> Path:
     """Return the path of the file of model ``name`` in the cache. The path contains the hash, so each version of a
     model has its own path."""
-    return cache_directory() / "zoo" / sha256[:12] / f"{name}.tflite"
+    return cache_directory() / "zoo" / sha256[:12] / f"{name}.{file_format}"
 
 
 def _normalize_name(name: str) -> str:

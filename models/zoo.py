@@ -52,13 +52,16 @@ def zoo_entry(name: str) -> ZooEntry:
 def cached_path(item: ZooEntry) -> Path:
     """Return the path of the file of ``item`` in the cache. The path contains the hash, so each version of a model
     has its own path."""
-    return cached_model_path(item.name, item.sha256)
+    return cached_model_path(item.name, item.sha256, item.format)
 
 
 def is_cached(item: ZooEntry) -> bool:
     """Return whether the file of ``item`` is in the cache and has the pinned hash."""
     path = cached_path(item)
-    return path.is_file() and _sha256(path.read_bytes()) == item.sha256
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:  # a language model is too large to read at once
+        return hashlib.file_digest(file, "sha256").hexdigest() == item.sha256
 
 
 def fetch(name: str, *, progress: bool = True) -> Path:

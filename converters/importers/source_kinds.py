@@ -68,6 +68,10 @@ _OTHERS = {
     **dict.fromkeys((".pkl", ".pickle", ".joblib"), _PICKLE),
     ".skops": ("a skops file", _PICKLE[1]),
     ".npz": ("a NumPy archive, not a model", "Give it with --calibration."),
+    ".gguf": (
+        "a language model, which is too large for a microcontroller",
+        "Run it on a computer: `arenite fit`, `chat`, `bench` and `serve` take it.",
+    ),
 }
 
 

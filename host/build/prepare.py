@@ -32,6 +32,7 @@ from arenite.firmware.generator.operator_needs import check_supported, op_macs, 
 from arenite.firmware.generator.state import resource_sizes
 from arenite.firmware.generator.target import PORTABLE, Target
 from arenite.host.build.plan import plan_complete_tensors, plan_for, same_plan
+from arenite.host.build.zoo_names import refuse_zoo_name
 
 #: An image has up to this number of copies of the body of a loop, with a plan that TensorFlow Lite Micro can use. With
 #: more copies, the file would grow too much.
@@ -151,9 +152,11 @@ def prepare(path: str | Path, *, passes: bool = True, removes_channels: bool = T
 
     ``passes=False`` leaves out the graph passes, which do not change any output. ``removes_channels=False`` leaves out
     the one that removes constant channels, so that the shapes do not depend on the weights. Raises ``ModelError`` for a
-    malformed file, and ``UnsupportedModelError`` for an operator that Arenite cannot run bit-exactly.
+    malformed file, ``UsageError`` for the name of a zoo model in place of a file, and ``UnsupportedModelError`` for an
+    operator that Arenite cannot run bit-exactly.
     """
     path = Path(path)
+    refuse_zoo_name(path)
     return prepare_image(load_any_image(path), path, passes=passes, removes_channels=removes_channels)
 
 

@@ -119,6 +119,9 @@ class OutputOptions:
     callback: str | None = None  # module:function or FILE.py:function
     mqtt: str | None = None
     timeline: Path | None = None
+    describe: str | None = None  # the address of a language model that describes answers, http://HOST:PORT
+    describe_every_s: Annotated[float, Range(0, 86_400)] = 5.0  # the shortest time between two descriptions
+    describe_instruction: str | None = None  # the model's instruction; None: one short sentence
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from arenite.errors import UsageError
 from arenite.host.camera.frames.served_frame import Sink
@@ -12,14 +13,18 @@ from arenite.host.camera.options import OutputOptions
 from arenite.host.camera.sources.base import Source
 from arenite.host.camera.supervisor import StateListener
 
+if TYPE_CHECKING:
+    from arenite.host.camera.sinks.describe import DescribeSink
+
 
 @dataclass
 class SessionOutputs:
     """The open outputs. ``sinks`` receive every served frame, and ``listeners`` every state that the supervisor
-    publishes."""
+    publishes. ``describer`` is the first sink if a language model describes the answers, else None."""
 
     sinks: list[Sink] = field(default_factory=list)
     listeners: list[StateListener] = field(default_factory=list)
+    describer: DescribeSink | None = None
 
 
 def open_outputs(
@@ -37,6 +42,19 @@ def open_outputs(
         stack.callback(sink.close)
         outputs.sinks.append(sink)
 
+    if options.describe is None and options.describe_instruction is not None:
+        raise UsageError("--describe-instruction is an option of --describe.", "Give --describe as well.")
+    if options.describe is not None:
+        from arenite.host.camera.sinks.chat_client import ChatClient
+        from arenite.host.camera.sinks.describe import DescribeSink
+
+        outputs.describer = DescribeSink(
+            ChatClient(options.describe),
+            every_s=options.describe_every_s,
+            instruction=options.describe_instruction,
+            report=report,
+        )
+        add(outputs.describer)
     if options.output is not None:
         from arenite.host.camera.sinks.jsonl import JsonLinesSink
 

@@ -215,6 +215,8 @@ class CameraSession:
             notes=self.notes,
             root=self.options.energy.root,
         )
+        if self.outputs.describer is not None:
+            supervisor.parts["description"] = self.outputs.describer.state
         if self.early_wake is not None:
             from arenite.host.camera.serving.early_wake_pause import EarlyWakePause
 
@@ -316,6 +318,9 @@ class CameraSession:
                 self._updater.stop()
             self.supervisor.stop()
         parts: dict[str, Any] = {"overlapped": self.loop.overlap}
+        if self.outputs.describer is not None and scenario is None:
+            self.outputs.describer.finish()
+            parts["descriptions"] = self.outputs.describer.to_json()
         if scenario is not None:
             parts["scenario"] = scenario
         if self.early_wake is not None and scenario is None:
@@ -354,6 +359,7 @@ class CameraSession:
             "callback": outputs.callback,
             "mqtt": outputs.mqtt,
             "timeline": outputs.timeline,
+            "describe": outputs.describe,
             "motion": loop.motion,
             "cache": loop.cache,
             "frames": loop.frames,

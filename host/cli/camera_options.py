@@ -442,6 +442,27 @@ camera_options = option_group(
         ),
     ),
     field_option(
+        "--describe",
+        sets="outputs.describe",
+        metavar="URL",
+        help=(
+            "Let the language model at this address, such as http://127.0.0.1:8080 of `arenite serve MODEL.gguf`, put "
+            "the newest answer into a sentence. The loop does not wait for it."
+        ),
+    ),
+    field_option(
+        "--describe-every",
+        sets="outputs.describe_every_s",
+        metavar="SECONDS",
+        help="Shortest time between two descriptions. A new one also needs other labels than the one before.",
+    ),
+    field_option(
+        "--describe-instruction",
+        sets="outputs.describe_instruction",
+        metavar="TEXT",
+        help="Instruction for the language model of --describe. Default: put the answer into one short sentence.",
+    ),
+    field_option(
         "--timeline",
         sets="outputs.timeline",
         metavar="FILE",

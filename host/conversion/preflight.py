@@ -20,6 +20,7 @@ from arenite.converters.quantize.dataset.sample_files import ARRAYS
 from arenite.converters.quantize.dataset.sample_folders import classes_of, sample_paths
 from arenite.converters.quantize.recipes.recipe import Recipe, shipped_recipes
 from arenite.errors import UsageError
+from arenite.host.build.zoo_names import refuse_zoo_name
 from arenite.host.conversion.preview import preview, weights_sentence
 from arenite.host.conversion.request import ConversionRequest, check_class_names
 from arenite.host.conversion.source_check import check_graph, check_samples, check_signature
@@ -35,6 +36,7 @@ def check_before_import(request: ConversionRequest, recipe: Recipe) -> str:
 
     Raises ``UsageError`` and ``ModelError``.
     """
+    refuse_zoo_name(request.source)
     kind = source_kind(request.source)
     check_signature(request, kind)
     if kind == TORCH_FACTORY:

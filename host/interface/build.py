@@ -1,4 +1,4 @@
-"""``fit``, ``firmware`` and ``library``: predict the memory of a model, and generate its C sources."""
+"""``firmware`` and ``library`` generate C sources; ``fit_boards`` predicts the memory of a model."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class FitReport:
         return record if self.shrink is None else {**record, "shrink": self.shrink.to_json()}
 
 
-def fit(
+def fit_boards(
     model: Model | str | Path,
     boards: str | Sequence[str] | None = None,
     *,
@@ -68,21 +68,8 @@ def fit(
     suggest: bool = False,
     agent: bool = False,
 ) -> FitReport:
-    """Predict whether a model fits boards, its flash, its SRAM, and its time per inference. Nothing is built.
-
-    Args:
-        model: a loaded model, or the path of a model.
-        boards: the names of boards; None: all known boards that ``build.toolchain`` builds for.
-        build: the options of the build.
-        suggest: also look for recipes and smaller sizes of the model that would fit the boards that are too small.
-        agent: also predict what the agent of a fleet adds; by default on the boards whose firmware may have one.
-
-    Raises:
-        ProfileError: a board is unknown.
-        UsageError: ``agent`` is true, and there is no firmware with an agent for one of ``boards``.
-        ModelError, UsageError: the model cannot be loaded, or cannot take its input row by row, or the toolchain does
-            not build for a board.
-    """
+    """Predict whether a model that is no language model fits boards. The arguments and errors are those of
+    ``arenite.fit``."""
     prepared = prepared_model(model, passes=build.passes)
     toolchain = build.toolchain or GCC
     if suggest and toolchain != GCC:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from arenite.counts import count_of
 from arenite.host.report.console import show, table
 
 _STAGE_TITLES = {"total": "all stages", "age": "capture to answer"}
@@ -61,6 +62,8 @@ def show_summary(record: Mapping[str, Any]) -> None:
                 f"{temperature['start']:.1f} → {temperature['end']:.1f} °C, at most {temperature['max']:.1f}",
             )
         )
+    if "descriptions" in record:
+        rows.append(("descriptions", _descriptions_line(record["descriptions"])))
     show(table("Run", ("", ""), rows))
     if record["budget"]:
         verdict = {True: "met", False: "exceeded", None: "not verified"}
@@ -96,7 +99,22 @@ def show_summary(record: Mapping[str, Any]) -> None:
     for source, answer in record["last_answer"].items():
         title = f"Last answer of camera {source}" if len(record["last_answer"]) > 1 else "Last answer"
         show(f"{title}: {answer_line(answer)}")
+    if last := record.get("descriptions", {}).get("last"):
+        show(f"Last description, of answer {last['number']}: {last['text']}")
     _show_notes(record)
+
+
+def _descriptions_line(record: Mapping[str, Any]) -> str:
+    times = record["latency_ms"]
+    took = (
+        ""
+        if times["p50"] is None
+        else f" (measured: median {times['p50'] / 1e3:.2f} s, p95 {times['p95'] / 1e3:.2f} s)"
+    )
+    return (
+        f"{record['described']}{took}; {record['skipped']} answers skipped, {record['unchanged']} unchanged, "
+        f"{count_of(record['failed'], 'failure')}"
+    )
 
 
 def _show_notes(record: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from arenite.converters.tflite import reader
 from arenite.converters.tflite.image import to_flatbuffer
 from arenite.errors import ToolError, UsageError
+from arenite.host.llm.prediction import read_language_model
 from arenite.models import samples, zoo
 from arenite.models.manifest import ZooEntry
 
@@ -49,6 +50,7 @@ def test_entry_is_complete(item: ZooEntry) -> None:
     assert re.fullmatch(r"[0-9a-f]{64}", item.package.sha256)
     for text in (item.title, item.task, item.licence, item.preprocessing, item.trained_on, item.package.url):
         assert text
+    assert (item.format == "gguf") == (item.task == "language model")
     assert item.accuracy is None or (0 < item.accuracy.value <= 1 and item.accuracy.source)
 
 
@@ -58,6 +60,10 @@ def test_file_has_the_recorded_size_and_is_a_model(item: ZooEntry) -> None:
     path = _fetched(item.name)
     with open(path, "rb") as stream:
         assert len(stream.read()) == item.bytes
+    if item.format == "gguf":
+        model = read_language_model(Path(path))
+        assert (model.quantization, model.exact) == (item.precision, True)
+        return
     content = Path(path).read_bytes()
     if item.precision == "int8":
         # LiteRT refuses a quantized_dimension outside the shape, which older converters wrote and the reader repairs.

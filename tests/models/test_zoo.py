@@ -202,3 +202,12 @@ def test_fetch_without_progress_prints_nothing(
     monkeypatch.setattr(download, "QUIET_SECONDS", 0.01)
     zoo.fetch("alpha", progress=False)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_download_with_pip_shows_a_bar_on_a_terminal(
+    index: Prepare, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index()
+    monkeypatch.setenv("FORCE_COLOR", "1")  # Rich takes the console for a terminal
+    zoo.fetch("alpha")
+    assert "Downloading tinyzoo 1.0" in capfd.readouterr().err

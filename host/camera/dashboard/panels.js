@@ -170,6 +170,9 @@ export class Panels {
     if (known(state.t_s)) rows.push(["running for", clock(state.t_s)]);
     $("counts").replaceChildren(...rows.filter(([, value]) => value !== null).map(([name, value, alarm]) =>
       make("div", alarm ? { class: "bad" } : {}, make("dt", {}, name), make("dd", {}, value))));
+    const description = state.description;
+    $("description").hidden = !description;
+    $("description").textContent = description ? `Answer ${description.number}: ${description.text}` : "";
     const notes = state.notes || [];
     $("notes").hidden = !notes.length;
     $("notes").replaceChildren(...notes.map((note) => make("li", {}, note)));

@@ -35,7 +35,7 @@ from arenite.models import picture_models as pictures
 _IMAGE = "arenite"
 _SUFFIXES = (".tflite", ".onnx")
 #: The first words of the tasks of zoo models that do not take pictures.
-_NO_PICTURES = ("keyword", "wake word", "anomaly", "gesture")
+_NO_PICTURES = ("keyword", "wake word", "anomaly", "gesture", "language model")
 
 
 @dataclass(frozen=True)
@@ -150,6 +150,11 @@ def _map_file(path: Path, name: str) -> _File:
 
 def _find_file(name_or_path: str) -> _File:
     path = Path(name_or_path).expanduser()
+    if path.suffix.lower() == ".gguf":
+        raise UsageError(
+            f"{path.name} is a language model, which takes no pictures.",
+            "Let it describe the answers of another model: `arenite serve` it, and give the address with --describe.",
+        )
     if path.suffix.lower() in _SUFFIXES or path.is_file():
         return _map_file(path, path.stem)
     model = pictures.picture_model_by_name(name_or_path)
@@ -163,7 +168,7 @@ def _find_file(name_or_path: str) -> _File:
     item = zoo.zoo_entry(name_or_path)
     if item.task.startswith(_NO_PICTURES):
         raise UsageError(
-            f"The zoo's {item.name} is for {item.task} and takes no pictures.",
+            f"The zoo's {item.name} takes no pictures (task: {item.task}).",
             f"Choose a model for pictures: {', '.join(m.aliases[0] for m in pictures.picture_models() if m.zoo)}.",
         )
     return _map_file(zoo.fetch(item.name), item.name)

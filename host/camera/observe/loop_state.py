@@ -84,6 +84,14 @@ class UpdatesState(TypedDict, total=False):
     actions: int  # number of events since the loop began
 
 
+class DescriptionState(TypedDict):
+    """The newest sentence of a language model about the answers (``--describe``)."""
+
+    text: str
+    number: int  # of the answer
+    latency_ms: float  # time of the request
+
+
 class ModelState(TypedDict, total=False):
     name: str
     sha256: str
@@ -115,6 +123,7 @@ class LoopState(TypedDict, total=False):
     budget: Budget
     governor: GovernorState
     updates: UpdatesState
+    description: DescriptionState | None
     model: ModelState
     runtime: RuntimeState
     source: SourceState

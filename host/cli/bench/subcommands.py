@@ -13,6 +13,7 @@ import click
 
 from arenite.host.bench.store.changes import RegressionRules
 from arenite.host.cli.option_types import Number
+from arenite.host.llm.zoo_models import is_zoo_language_model
 
 #: The help line of each subcommand. The command is in the module with the same name in this folder.
 SUBCOMMANDS = {
@@ -34,8 +35,8 @@ store_option = click.option(
 
 class CommandWithSubcommands(click.Command):
     """A command whose first argument may be one of ``SUBCOMMANDS``. An image file with the
-    same name as a subcommand is given as a path, such as ./matrix. A .gguf file is a language model, which is measured
-    on this computer."""
+    same name as a subcommand is given as a path, such as ./matrix. A .gguf file and a language model of the zoo are
+    measured on this computer."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -43,7 +44,7 @@ class CommandWithSubcommands(click.Command):
         """Return the context of the command, of the one for language models, or of the subcommand that the first
         argument names."""
         command: click.Command
-        if any(argument.lower().endswith(".gguf") for argument in args):
+        if any(text.lower().endswith(".gguf") or is_zoo_language_model(text) for text in args):
             command = importlib.import_module("arenite.host.cli.language_model.bench").bench
             return command.make_context(info_name, args, parent, **extra)
         if args and args[0] in SUBCOMMANDS:
@@ -59,8 +60,8 @@ class CommandWithSubcommands(click.Command):
             formatter.write_dl(list(SUBCOMMANDS.items()))
         with formatter.section("Language models"):
             formatter.write_text(
-                "A .gguf file in place of IMAGE is measured on this computer. `arenite bench MODEL.gguf --help` "
-                "shows the options for it."
+                "A .gguf file, or the name of a language model of the zoo, in place of IMAGE is measured on this "
+                "computer. `arenite bench MODEL.gguf --help` shows the options for it."
             )
 
 

@@ -25,7 +25,8 @@ from arenite.host.cli.firmware.fit_language_model import (
 )
 from arenite.host.cli.options import build_options
 from arenite.host.cli.progress import Stages
-from arenite.host.interface.build import fit as fit_model
+from arenite.host.interface.build import fit_boards
+from arenite.host.llm.zoo_models import is_zoo_language_model
 from arenite.host.report.console import note, print_json, show, table
 
 
@@ -104,13 +105,14 @@ def fit(
     the project, also compare the predicted stack with the stack use measured on the board, and check that nothing
     wrote outside the arena.
 
-    If IMAGES is a language model (a .gguf file, or the config.json of a model on Hugging Face), predict its memory, its
-    tokens per second and its energy on computers such as the Jetson and the Raspberry Pi.
+    If IMAGES is a language model (a .gguf file, the config.json of a model on Hugging Face, or a name such as
+    smollm2_135m of the zoo), predict its memory, its tokens per second and its energy on computers such as the Jetson
+    and the Raspberry Pi.
 
     The exit code is 1 if a model does not fit a board named with --board or a host named with --host, or if the sizes
     of a built project differ from its predictions.
     """
-    if any(map(is_language_model, images)):
+    if any(is_language_model(path) or is_zoo_language_model(path) for path in images):
         if names or application or agent or shrink:
             raise UsageError(
                 "--board, --app, --agent and --shrink are for models of microcontrollers, not for language models.",
@@ -144,7 +146,7 @@ def fit(
         if shrink:
             stages("search for models that fit", 0, 0)
         fits = [
-            fit_model(image, list(names) or None, build=build, suggest=shrink, agent=agent)
+            fit_boards(image, list(names) or None, build=build, suggest=shrink, agent=agent)
             for image in images
         ]
     if as_json:

@@ -12,15 +12,11 @@ import click
 
 from arenite.errors import UsageError
 from arenite.host.cli.option_types import Number, option_group
+from arenite.host.interface.fit import fit_hosts
 from arenite.host.llm.cache_types import CACHE_TYPES, DEFAULT_CACHE_TYPE
-from arenite.host.llm.prediction import (
-    HostPrediction,
-    LanguageModelFit,
-    fit_language_model,
-    is_language_model,
-    read_language_model,
-)
+from arenite.host.llm.prediction import HostPrediction, LanguageModelFit, is_language_model
 from arenite.host.llm.quantizations import QUANTIZATIONS
+from arenite.host.llm.zoo_models import language_model_path
 from arenite.host.report.console import print_json, show, table
 
 __all__ = ["LanguageModelOptions", "fit_language_models", "is_language_model", "language_model_options"]
@@ -97,10 +93,11 @@ def language_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def fit_language_models(
-    paths: Sequence[Path], options: LanguageModelOptions, all_hosts: bool, as_json: bool
+    models: Sequence[Path], options: LanguageModelOptions, all_hosts: bool, as_json: bool
 ) -> int:
-    """Show the predictions for the language models in ``paths``. Return the exit code: 1 if a model does not fit a host
-    that was named, else 0."""
+    """Show the predictions for ``models``, which are paths or names of the zoo. Return the exit code: 1 if a model does
+    not fit a host that was named, else 0."""
+    paths = [language_model_path(model) for model in models]
     if others := [path.name for path in paths if not is_language_model(path)]:
         raise UsageError(
             f"{others[0]} is not a language model, but another file is.", "Check them one by one."
@@ -108,11 +105,12 @@ def fit_language_models(
     if options.hosts and all_hosts:
         raise UsageError("--host and --all exclude each other.", "Give one of them.")
     fits = [
-        fit_language_model(
-            read_language_model(path, options.quantization),
+        fit_hosts(
+            path,
             options.hosts or None,
             options.context,
-            options.cache_type or DEFAULT_CACHE_TYPE,
+            options.cache_type,
+            options.quantization,
             options.memory_gib,
         )
         for path in paths

@@ -65,7 +65,9 @@ def bench(
     with_calibration: bool,
     as_json: bool,
 ) -> int:
-    """Measure MODEL, a language model in a .gguf file, on this computer with llama.cpp.
+    """Measure MODEL, a language model, on this computer with llama.cpp.
+
+    MODEL is a .gguf file, or the name of a language model of the zoo, such as smollm2_135m, which is downloaded once.
 
     Shows the time to the first token, the time per token, the memory and the energy beside what `arenite fit`
     predicts. The prompt is random, and the model does not end its answer early.

@@ -52,7 +52,9 @@ def chat(
     threads: int | None,
     max_tokens: int,
 ) -> int:
-    """Talk with MODEL, a language model in a .gguf file, in the terminal.
+    """Talk with MODEL, a language model, in the terminal.
+
+    MODEL is a .gguf file, or the name of a language model of the zoo, such as smollm2_135m, which is downloaded once.
 
     Answers go to standard output while they are decoded. After each, standard error shows the measured time to the
     first token and the tokens per second. The lines /exit and /quit end the conversation.
@@ -60,8 +62,8 @@ def chat(
     The model is not loaded if its predicted memory is more than this computer has free. Needs the package
     xllamacpp (pip install 'arenite[llm]').
     """
-    check_memory(model, context, cache_type)
-    options = LlamaCppOptions(model, context, cache_type, threads)
+    path = check_memory(model, context, cache_type).path
+    options = LlamaCppOptions(path, context, cache_type, threads)
     with contextlib.closing(LlamaCppRuntime(options)) as runtime:
         conversation = Conversation(runtime, system)
         if prompt is not None:

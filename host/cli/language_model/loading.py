@@ -9,31 +9,37 @@ from arenite.host.llm.free_memory import available_bytes
 from arenite.host.llm.language_model import LanguageModel
 from arenite.host.llm.memory import longest_context, predict_memory
 from arenite.host.llm.prediction import read_language_model
+from arenite.host.llm.zoo_models import language_model_path, zoo_language_models
 from arenite.profiles.hosts import detect_host
 
 
 def check_memory(
-    path: Path, context: int, cache_type: str, slots: int = 1, more_mib: int = 0
+    model: Path, context: int, cache_type: str, slots: int = 1, more_mib: int = 0
 ) -> LanguageModel:
-    """Return what the header of the GGUF file ``path`` describes. ``slots`` is the number of contexts, and ``more_mib``
-    is memory that is needed besides.
+    """Return what the header of ``model`` describes, a GGUF file or the name of a language model of the zoo. That is
+    downloaded if the cache does not have it. ``slots`` is the number of contexts, and ``more_mib`` is memory that is
+    needed besides.
 
     Raises:
-        UsageError: It is another file, or was trained with a shorter context.
+        UsageError: It is another file or another model of the zoo, or was trained with a shorter context.
+        ToolError: The model could not be downloaded.
         DoesNotFitError: The model needs more memory than this computer has free.
     """
+    path = language_model_path(model)
     if path.suffix.lower() != ".gguf":
         raise UsageError(
-            f"{path.name} is not a .gguf file.", "Give the file of a language model with its weights."
+            f"{path.name} is not a .gguf file.",
+            "Give the file of a language model with its weights, or the name of one of the zoo: "
+            f"{', '.join(zoo_language_models())}.",
         )
-    model = read_language_model(path)
-    if context > model.architecture.context:
+    described = read_language_model(path)
+    if context > described.architecture.context:
         raise UsageError(
-            f"{path.name} was trained with a context of {model.architecture.context:,} tokens.",
-            f"Give --context {model.architecture.context} or less.",
+            f"{path.name} was trained with a context of {described.architecture.context:,} tokens.",
+            f"Give --context {described.architecture.context} or less.",
         )
-    check_free_memory(model, context, cache_type, slots, more_mib)
-    return model
+    check_free_memory(described, context, cache_type, slots, more_mib)
+    return described
 
 
 def check_free_memory(

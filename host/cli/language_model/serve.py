@@ -66,7 +66,9 @@ def serve(
     queue: int,
     prompt_cache_mib: int,
 ) -> int:
-    """Serve MODEL, a language model in a .gguf file, to programs of this computer.
+    """Serve MODEL, a language model, to programs of this computer.
+
+    MODEL is a .gguf file, or the name of a language model of the zoo, such as smollm2_135m, which is downloaded once.
 
     The address takes the requests /v1/chat/completions, /v1/completions and /v1/models of OpenAI's API. A request that
     is longer than the context is refused with status 400. If a client leaves, its request ends. Ctrl-C or SIGTERM ends
@@ -75,7 +77,7 @@ def serve(
     The model is not loaded if its predicted memory is more than this computer has free. Needs the packages xllamacpp
     and h11 (pip install 'arenite[llm]').
     """
-    check_memory(model, context, cache_type, slots, prompt_cache_mib)
+    path = check_memory(model, context, cache_type, slots, prompt_cache_mib).path
     try:
         module = importlib.import_module("arenite.host.llm.completion_server")
     except ImportError as error:
@@ -83,7 +85,7 @@ def serve(
             "Serving a language model needs the package h11, which is not installed.",
             "Install it: pip install 'arenite[llm]'.",
         ) from error
-    options = LlamaCppOptions(model, context, cache_type, threads, slots, prompt_cache_mib)
+    options = LlamaCppOptions(path, context, cache_type, threads, slots, prompt_cache_mib)
     with ending_signals() as ended, contextlib.closing(LlamaCppRuntime(options)) as runtime:
         server = module.CompletionServer(runtime.port, runtime.key, port, slots, queue, note)
         server.start()

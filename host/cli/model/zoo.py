@@ -73,6 +73,7 @@ def _entry(entry: ZooEntry, cached: bool) -> dict[str, Any]:
         "name": entry.name,
         "title": entry.title,
         "task": entry.task,
+        "format": entry.format,
         "source": entry.source,
         "sha256": entry.sha256,
         "bytes": entry.bytes,

@@ -13,7 +13,7 @@ import pytest
 
 from arenite.firmware.update.loader import build_loader
 from arenite.host.emulator.flash_file import new_flash, start_updatable
-from arenite.host.interface.build import fit
+from arenite.host.interface.build import fit_boards
 from arenite.host.update.agent_cost import EMULATED_FLASH_BYTES, ram_bytes
 from arenite.host.update.agent_shape import agent_shape
 from arenite.host.update.device_link import DeviceLink
@@ -114,7 +114,7 @@ def test_the_predicted_ram_is_that_of_the_linked_program(tmp_path: Path, board: 
     """The prediction is that of `arenite fit --agent`, for the models whose outputs have other forms too."""
     for make in (classifier, float_edges):
         model = save(make(), tmp_path / "model.tflite")
-        predicted = fit(model, board, agent=True).agents[board].ram
+        predicted = fit_boards(model, board, agent=True).agents[board].ram
         assert predicted == sizes.agent_sizes(board, agent_shape(make())).ram
     for shape in sizes.SHAPES:
         assert ram_bytes(shape) == sizes.agent_sizes(board, shape).ram

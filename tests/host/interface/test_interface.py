@@ -63,7 +63,8 @@ def test_fit_takes_one_board_several_boards_or_all(image: Path) -> None:
     assert [v.board.name for v in single_fit.verdicts] == ["qemu_mps2_an386"]
     double_fit = arenite.fit(arenite.load(image), ["qemu_mps2_an386", "nucleo_l4r5zi"])
     assert double_fit.verdicts[0] == single_fit.verdicts[0] and len(double_fit.verdicts) == 2
-    assert len(arenite.fit(image).verdicts) == len(arenite.boards())
+    all_fits = arenite.fit(image)
+    assert isinstance(all_fits, arenite.FitReport) and len(all_fits.verdicts) == len(arenite.boards())
     with pytest.raises(arenite.ProfileError, match="no_board"):
         arenite.fit(image, "no_board")
 

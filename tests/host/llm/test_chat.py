@@ -91,10 +91,7 @@ def test_a_real_model_answers_and_forgets(cache_type: str) -> None:
     pytest.importorskip("xllamacpp", reason="runs llama.cpp")
     from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
 
-    try:
-        path = smollm2()
-    except ToolError as error:
-        pytest.skip(str(error))
+    path = smollm2()
     runtime = LlamaCppRuntime(LlamaCppOptions(path, 256, cache_type, threads=1))
     try:
         conversation = Conversation(runtime)

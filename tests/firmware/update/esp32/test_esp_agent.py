@@ -13,7 +13,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from arenite.converters.graph.model import Model
 from arenite.firmware.espidf.update_partitions import update_partitions
-from arenite.host.interface.build import fit
+from arenite.host.interface.build import fit_boards
 from arenite.host.update.agent_cost import ESP_FLASH_BYTES, agent_cost, has_agent, ram_bytes
 from arenite.host.update.agent_shape import agent_shape
 from arenite.host.update.device_agent import read_agent_state
@@ -142,7 +142,7 @@ def test_the_program_has_the_predicted_ram_and_tells_why_it_started(tmp_path: Pa
         (tmp_path / name).mkdir()
     made = EspWithAgent(tmp_path / "with", classifier())
     plain = EspWithAgent(tmp_path / "without", classifier(), agent=False)
-    predicted = fit(made.model, BOARD, agent=True).agents[BOARD].ram
+    predicted = fit_boards(made.model, BOARD, agent=True).agents[BOARD].ram
     assert predicted == static_ram(made.elf) - static_ram(plain.elf)
     with made.run(made.flash) as machine:
         device = SlotBoard(machine.transport)

@@ -178,6 +178,16 @@ def test_figures_are_those_of_the_state(page: Browser, dashboard: Dashboard) -> 
     assert "estimated" in page.value("document.querySelector('#tile-power').innerText")
 
 
+def test_the_newest_description_is_shown_as_text(page: Browser, dashboard: Dashboard) -> None:
+    dashboard.update(state_at(1))
+    page.open(dashboard.url)
+    assert page.value("document.getElementById('description').hidden")
+    dashboard.update(
+        state_at(2) | {"description": {"text": "A <b>face</b>.", "number": 7, "latency_ms": 9.5}}
+    )
+    page.until("document.getElementById('description').innerText === 'Answer 7: A <b>face</b>.'")
+
+
 def test_unknown_figures_are_shown_as_a_dash(page: Browser, dashboard: Dashboard) -> None:
     dashboard.update({"ready": True, "t_s": 1.0, "notes": ["no camera: a generated pattern <b>"]})
     page.open(dashboard.url)

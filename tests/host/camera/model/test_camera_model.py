@@ -205,6 +205,8 @@ def test_damaged_onnx_files_and_inputs_that_are_no_pictures_raise_an_error(tmp_p
         ("nothing/there.tflite", "There is no file|Cannot read"),
         ("blazefce", "no model 'blazefce'"),
         ("keyword_spotting", "takes no pictures"),
+        ("smollm2_135m", "takes no pictures"),
+        ("nothing/there.gguf", "there.gguf is a language model"),
     ],
 )
 def test_an_unknown_name_raises_an_error(name: str, problem: str) -> None:

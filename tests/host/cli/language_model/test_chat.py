@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from arenite.errors import ToolError
 from tests.host.cli.conftest import Arenite
 from tests.host.llm.gguf_files import small_llama
 from tests.host.llm.smollm2 import smollm2
@@ -42,10 +41,7 @@ def test_a_missing_runtime_is_named(arenite: Arenite, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not HAS_RUNTIME, reason="xllamacpp is not installed")
 def test_a_real_model_answers(arenite: Arenite) -> None:
-    try:
-        path = smollm2()
-    except ToolError as error:
-        pytest.skip(str(error))
+    path = smollm2()
     run = arenite(
         "chat",
         path,

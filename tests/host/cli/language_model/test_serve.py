@@ -6,28 +6,26 @@ import importlib.util
 import json
 import random
 import re
-import signal
 import socket
 import struct
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
-from arenite.errors import ToolError
 from tests.host.cli.conftest import Arenite
+from tests.host.cli.language_model.model_server import LIMIT_S, served
 from tests.host.llm.gguf_files import small_llama
 from tests.host.llm.smollm2 import smollm2
 
 HAS_RUNTIME = importlib.util.find_spec("xllamacpp") is not None
-SLOTS, QUEUE, LIMIT_S = 2, 3, 300.0
+SLOTS, QUEUE = 2, 3
 
 
 def test_contexts_that_do_not_fit_are_refused(arenite: Arenite, tmp_path: Path) -> None:
@@ -39,39 +37,6 @@ def test_contexts_that_do_not_fit_are_refused(arenite: Arenite, tmp_path: Path) 
 @pytest.mark.skipif(HAS_RUNTIME, reason="xllamacpp is installed")
 def test_a_missing_runtime_is_named(arenite: Arenite, tmp_path: Path) -> None:
     arenite("serve", small_llama().write(tmp_path / "model.gguf")).refused(2, "xllamacpp", "arenite[llm]")
-
-
-@contextmanager
-def served(path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """Serve the model, yield the process and its port, and check that SIGTERM ends it without an error."""
-    options = (
-        "--port",
-        "0",
-        "--context",
-        "256",
-        "--threads",
-        "1",
-        "--slots",
-        str(SLOTS),
-        "--queue",
-        str(QUEUE),
-    )
-    with subprocess.Popen(
-        [sys.executable, "-m", "arenite", "serve", str(path), *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout is not None and process.stderr is not None
-            found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/v1\n", process.stdout.readline())
-            assert found, process.stderr.read()
-            yield process, int(found[1])
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(LIMIT_S) == 0
-            assert "Traceback" not in process.stderr.read()
-        finally:
-            process.kill()
 
 
 def ask(port: int, words: int = 3, tokens: int = 2, *, stream: bool = False) -> HTTPConnection:
@@ -154,12 +119,10 @@ def killed(port: int) -> None:
 @pytest.mark.skipif(not HAS_RUNTIME, reason="xllamacpp is not installed")
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of a process as Linux tells it")
 def test_no_slot_is_lost_and_the_memory_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    try:
-        path = smollm2()
-    except ToolError as error:
-        pytest.skip(str(error))
+    path = smollm2()
     choices = random.Random(0).choices((answered, oversize, leaves, breaks), (3, 2, 2, 2), k=200)
-    with served(path) as (process, port), ThreadPoolExecutor(2 * (SLOTS + QUEUE)) as clients:
+    options = ("--slots", str(SLOTS), "--queue", str(QUEUE))
+    with served(path, *options) as (process, port), ThreadPoolExecutor(2 * (SLOTS + QUEUE)) as clients:
         outcomes, after = list[str](), list[int]()
         for start in range(0, 200, 50):
             for done in clients.map(lambda request: until_served(request, port), choices[start : start + 50]):
