@@ -2,8 +2,8 @@
 
 The memory report is computed from these sections:
 
-* flash: ``.weights`` is the model's weights and biases; ``.vectors``, ``.text`` (with its constants) and the first
-  values of ``.data`` are code;
+* flash: ``.weights`` is the model's weights and biases; ``.vectors``, ``.text`` (with its constants) and the contents
+  of ``.data`` (the first values of variables, and code that runs from RAM) are code;
 * RAM, upwards from the origin: ``.stack`` (reserved), ``.arena``, ``.noinit``, ``.data``, ``.bss``;
 * a second RAM, if the arena is split over two: only ``.arena_slow``.
 
@@ -55,7 +55,7 @@ SECTIONS
     .data ALIGN(4) : SUBALIGN(4)
     {{
         ar_data_start = .;
-        *(.data .data.* .sdata .sdata.*)
+{code}        *(.data .data.* .sdata .sdata.*)
         . = ALIGN(4);
         ar_data_end = .;
     }} > {ram} AT > {flash}
@@ -89,6 +89,11 @@ _MODEL = """\
         . = ALIGN(4);
     }} > {model}
     .vectors : {{ KEEP(*(.vectors)) }} > {flash}"""
+
+#: Code that runs from RAM. Start-up copies it with the first values of variables.
+_CODE = """\
+        *({section} {section}.*)
+"""
 
 #: The part of the arena in a second RAM. This section is placed before .stack, because after it the location counter
 #: is in the second RAM, and .stack begins at the start of its own region. It is also placed before .bss, whose pattern
@@ -148,6 +153,7 @@ def _script(
             constants="\n".join(f"        {line}" for line in model_lines),
         ),
         ram=_quoted(board.ram[0]),
+        code=_CODE.format(section=code) if (code := board.ram[0].code_section) else "",
         stack=stack_bytes,
         slow=_SLOW.format(ram=_quoted(second)) if second is not None else "",
     )

@@ -15,6 +15,7 @@ from typing import Any
 from arenite.c_sources import SourceTree
 from arenite.errors import UsageError
 from arenite.firmware.boards import cores, families
+from arenite.firmware.boards.code_in_ram import code_section, place_functions
 from arenite.firmware.boards.linker import linker_script
 from arenite.firmware.boards.toolchains import GCC, ZIG, CompilerFlags, compiler_flags
 from arenite.firmware.generator.features import ENERGY, NO_FEATURES, Features, baud_of
@@ -222,6 +223,9 @@ def _project_files(
             lambda match: f'#include "../lib/arenite/{match[1]}"' if match[1] in needed else match[0],
             files[name],
         )
+    if features.code_in_ram:
+        section = code_section(board, toolchain)
+        needed = {name: place_functions(text, section) for name, text in needed.items()}
     files.update({f"lib/arenite/{name}": text for name, text in needed.items()})
     build = None
     if board.emulator is not None:
@@ -266,6 +270,7 @@ def _project_files(
         "protocol": protocol,
         "mark": features.mark,
         "health": features.health,
+        "code_in_ram": features.code_in_ram,
         "cores": 2 if second_core_files else 1,
         "baud": baud_of(protocol, board),
         "optimise": optimise,
@@ -319,7 +324,8 @@ def write_project(
         ``directory``.
 
     Raises:
-        UsageError: an unknown protocol or mode, a pin that the board does not have, or a directory with other files.
+        UsageError: an unknown protocol or mode, a pin that the board does not have, code in RAM on a board that cannot
+            run it, or a directory with other files.
         ProfileError: a board without a port.
     """
     if protocol not in PROTOCOLS:

@@ -51,6 +51,7 @@ def needs(
         slow_ram=prediction.slow_ram,
         slow_cycles=split.extra_cycles(board) if split is not None else 0.0,
         toolchain=toolchain,
+        code_in_ram=prediction.code_in_ram,
     )
 
 
