@@ -50,8 +50,8 @@ class MemoryRegion:
         arena: Whether the region may hold a part of the arena.
         section: The linker section with which the board's framework puts variables into this region. It is "" if
             there is no such section, or if the framework uses attributes instead.
-        code_section: The beginning of the names of the linker sections with code that start-up copies to this region.
-            It is "" if there are none.
+        code_section: The section with code that the start-up code of the board's framework copies to this region; the
+            names of its input sections begin with it. It is "" if there is none.
     """
 
     name: str

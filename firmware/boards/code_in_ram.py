@@ -1,7 +1,8 @@
-"""Place the functions of the kernels in a linker section that start-up code copies to RAM.
+"""Kernels that run from RAM: the boards that support it, and the attributes that place functions in a section.
 
-Kernels are written without such attributes. The generator adds them to the copies of the sources in a project, so the
-same sources run from flash or from RAM, with every linker script that copies code to RAM.
+On an emulated board, the linker script places the object files of the kernels (linker.py). On a real board, the linker
+script is the framework's, and it places sections with certain names. So the generator adds an attribute to each function
+in the project's copies of the kernels.
 """
 
 from __future__ import annotations
@@ -12,38 +13,45 @@ from arenite.errors import UsageError
 from arenite.firmware.boards.toolchains import GCC
 from arenite.profiles.board import Board
 
-#: The beginning of a function's definition, from its first word to its opening brace. Sources have the format of
+#: The beginning of a function's definition, from its first word to its opening brace. The sources have the format of
 #: clang-format: the definition of a function begins at the start of a line.
 _DEFINITION = re.compile(r'^(?!typedef\b|struct\b|enum\b|union\b)(?=[A-Za-z_])[^;{}=#"]*?\)\s*\{', re.MULTILINE)
 _NAME = re.compile(r"\b(?!__attribute__\b)(\w+)\s*\(")
 
 
-def code_section(board: Board, toolchain: str = GCC) -> str:
-    """Return the linker section from which the firmware of ``board`` copies code to RAM.
+def has_code_in_ram(board: Board) -> bool:
+    """Return whether the kernels can run from RAM on ``board``.
 
-    Raises ``UsageError`` if there is none, or if ``toolchain`` is not gcc: the sizes of what other linkers add to calls
-    between flash and RAM are not known.
+    The instruction memory of an Xtensa core has its own addresses, from which it reads words only.
     """
-    if not board.ram[0].code_section:
+    return bool(board.ram[0].code_section) or (board.emulated and not board.core.startswith("xtensa"))
+
+
+def require_code_in_ram(board: Board, toolchain: str) -> None:
+    """Raise ``UsageError`` if the kernels cannot run from RAM on ``board``, or if ``toolchain`` is not gcc: it is not
+    known what other linkers add for calls between flash and RAM."""
+    if not has_code_in_ram(board):
         raise UsageError(
-            f"--code-in-ram does not build firmware for {board.name}: its profile names no section for code in RAM.",
-            "Leave out --code-in-ram. `arenite fit MODEL --code-in-ram` lists the boards that it builds for.",
+            f"--code-in-ram is not for {board.name}: Arenite does not know how to place its code in RAM.",
+            "Leave out --code-in-ram. `arenite fit MODEL --code-in-ram` shows the boards that have it.",
         )
     if toolchain != GCC:
         raise UsageError(
             f"--code-in-ram is not for --toolchain {toolchain}: the sizes of its calls between flash and RAM are unknown.",
             "Leave out one of the two options.",
         )
-    return board.ram[0].code_section
 
 
 def place_functions(text: str, section: str) -> str:
     """Return the C source or header ``text`` with every function in a section of its own, called ``section`` with the
-    function's name as ending. The linker can still remove functions that nothing calls."""
+    function's name as ending, so that the linker can still remove functions that nothing calls.
+
+    The text is unchanged if ``section`` is "".
+    """
 
     def place(definition: re.Match[str]) -> str:
         name = _NAME.search(definition[0])
         assert name is not None, definition[0]
         return f'__attribute__((section("{section}.{name[1]}"))) {definition[0]}'
 
-    return _DEFINITION.sub(place, text)
+    return _DEFINITION.sub(place, text) if section else text

@@ -3,7 +3,7 @@
 The memory report is computed from these sections:
 
 * flash: ``.weights`` is the model's weights and biases; ``.vectors``, ``.text`` (with its constants) and the contents
-  of ``.data`` (the first values of variables, and code that runs from RAM) are code;
+  of ``.data`` (the first values of variables, and kernels that run from RAM) are code;
 * RAM, upwards from the origin: ``.stack`` (reserved), ``.arena``, ``.noinit``, ``.data``, ``.bss``;
 * a second RAM, if the arena is split over two: only ``.arena_slow``.
 
@@ -38,7 +38,7 @@ SECTIONS
 {constants}
     .text ALIGN(4) : SUBALIGN(4)
     {{
-        *(.literal .text .literal.* .text.*)
+        {text}
         *(.rodata .rodata.* .srodata .srodata.*)
         . = ALIGN(4);
     }} > {flash}
@@ -55,7 +55,7 @@ SECTIONS
     .data ALIGN(4) : SUBALIGN(4)
     {{
         ar_data_start = .;
-{code}        *(.data .data.* .sdata .sdata.*)
+{kernels}        *(.data .data.* .sdata .sdata.*)
         . = ALIGN(4);
         ar_data_end = .;
     }} > {ram} AT > {flash}
@@ -90,10 +90,9 @@ _MODEL = """\
     }} > {model}
     .vectors : {{ KEEP(*(.vectors)) }} > {flash}"""
 
-#: Code that runs from RAM. Start-up copies it with the first values of variables.
-_CODE = """\
-        *({section} {section}.*)
-"""
+_TEXT = "*(.literal .text .literal.* .text.*)"
+#: The object files of the kernels, for any separator of folders.
+_KERNELS = "*lib?arenite?*.o"
 
 #: The part of the arena in a second RAM. This section is placed before .stack, because after it the location counter
 #: is in the second RAM, and .stack begins at the start of its own region. It is also placed before .bss, whose pattern
@@ -103,12 +102,15 @@ _SLOW = """
 """
 
 
-def linker_script(board: Board, stack_bytes: int, second: MemoryRegion | None = None) -> str:
+def linker_script(
+    board: Board, stack_bytes: int, second: MemoryRegion | None = None, code_in_ram: bool = False
+) -> str:
     """Return the script for ``board`` with ``stack_bytes`` reserved for the stack.
 
-    ``second`` is the second RAM, which holds a part of the arena; None if the arena is in one RAM.
+    ``second`` is the second RAM, which holds a part of the arena; None if the arena is in one RAM. If ``code_in_ram`` is
+    true, start-up code copies the functions of the kernels to RAM with the first values of variables.
     """
-    return _script(board, stack_bytes, board.flash[0], None, second)
+    return _script(board, stack_bytes, board.flash[0], None, second, code_in_ram=code_in_ram)
 
 
 def slot_linker_script(
@@ -134,6 +136,7 @@ def _script(
     model: MemoryRegion | None,
     second: MemoryRegion | None,
     model_lines: Sequence[str] = (),
+    code_in_ram: bool = False,
 ) -> str:
     regions = [(flash, "rx"), *([(model, "r")] if model is not None else [])]
     regions += [(region, "rwx") for region in board.ram[:1]]
@@ -153,7 +156,8 @@ def _script(
             constants="\n".join(f"        {line}" for line in model_lines),
         ),
         ram=_quoted(board.ram[0]),
-        code=_CODE.format(section=code) if (code := board.ram[0].code_section) else "",
+        text=f"EXCLUDE_FILE({_KERNELS}) {_TEXT}" if code_in_ram else _TEXT,
+        kernels=f"        {_KERNELS}(.text .text.*)\n" if code_in_ram else "",
         stack=stack_bytes,
         slow=_SLOW.format(ram=_quoted(second)) if second is not None else "",
     )

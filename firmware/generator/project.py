@@ -15,7 +15,7 @@ from typing import Any
 from arenite.c_sources import SourceTree
 from arenite.errors import UsageError
 from arenite.firmware.boards import cores, families
-from arenite.firmware.boards.code_in_ram import code_section, place_functions
+from arenite.firmware.boards.code_in_ram import place_functions, require_code_in_ram
 from arenite.firmware.boards.linker import linker_script
 from arenite.firmware.boards.toolchains import GCC, ZIG, CompilerFlags, compiler_flags
 from arenite.firmware.generator.features import ENERGY, NO_FEATURES, Features, baud_of
@@ -224,8 +224,8 @@ def _project_files(
             files[name],
         )
     if features.code_in_ram:
-        section = code_section(board, toolchain)
-        needed = {name: place_functions(text, section) for name, text in needed.items()}
+        require_code_in_ram(board, toolchain)
+        needed = {name: place_functions(text, board.ram[0].code_section) for name, text in needed.items()}
     files.update({f"lib/arenite/{name}": text for name, text in needed.items()})
     build = None
     if board.emulator is not None:
@@ -237,7 +237,7 @@ def _project_files(
             *families.family_named(board.emulator.family).sources,
         ):
             files[f"lib/board/{name}"] = BOARDS.read(name)
-        files["lib/board/link.ld"] = linker_script(board, stack_bytes, second)
+        files["lib/board/link.ld"] = linker_script(board, stack_bytes, second, features.code_in_ram)
         build = _recipe(
             board,
             sorted(model_sources),

@@ -1,8 +1,8 @@
 """Predict the bytes of kernels that run from RAM, and of the veneers for calls between flash and RAM.
 
-A call instruction does not reach from flash to RAM. The linker lets it branch to a veneer in its own memory, a few
-instructions that jump to the function. There is one veneer for each memory and function that is called from it. Calls
-through addresses in tables or parameters need none.
+On an Arm core, a call instruction does not reach from flash to RAM. The linker lets it branch to a veneer in its own
+memory, a few instructions that jump to the function. There is one veneer for each memory and function that is called
+from it. Calls through addresses in tables or parameters need none. On RISC-V, calls reach everything.
 
 A veneer needs no stack of its own: on a core with Thumb-1 it saves one register, and takes it back before the function
 begins, whose frame is larger.
@@ -15,9 +15,8 @@ from dataclasses import dataclass
 
 from arenite.firmware.sizes.object_files import ObjectSet, is_library
 
-#: Bytes of a veneer of GNU ld. Thumb-1 has no instruction that loads the program counter from memory.
+#: Cores with Thumb-1, which has no instruction that loads the program counter from memory.
 _THUMB1_CORES = ("cortex-m0", "cortex-m0plus", "cortex-m23")
-_THUMB1_VENEER, _THUMB2_VENEER = 16, 8
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ def code_in_ram(
     """
     text = {node for node in live if objects.sections[node].kind == "text"}
     in_ram = {node for node in text if node in engine.sections and not is_library(node)}
-    veneer = _THUMB1_VENEER if core in _THUMB1_CORES else _THUMB2_VENEER
+    veneer = _veneer_bytes(core)
 
     def called_from(callers: set[str]) -> set[str]:
         return {ref for node in callers for ref in objects.sections[node].refs}
@@ -62,3 +61,10 @@ def code_in_ram(
         ram_veneers=veneers(called_from(in_ram), text - in_ram),
         flash_veneers=veneers(called_from(text - in_ram) | set(called), in_ram),
     )
+
+
+def _veneer_bytes(core: str) -> int:
+    """Return the bytes of a veneer of GNU ld."""
+    if not core.startswith("cortex-m"):
+        return 0
+    return 16 if core in _THUMB1_CORES else 8

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from arenite.errors import ProfileError
-from arenite.firmware.boards.code_in_ram import code_section
+from arenite.firmware.boards.code_in_ram import require_code_in_ram
 from arenite.firmware.boards.cores import optimise_flags
 from arenite.firmware.boards.toolchains import GCC
 from arenite.firmware.generator.features import ENERGY, NO_FEATURES, Features
@@ -147,7 +147,7 @@ def predict(
     """
     require_toolchain(board, toolchain)
     if features.code_in_ram:
-        code_section(board, toolchain)
+        require_code_in_ram(board, toolchain)
     target = target_of(board)
     table = size_table(target.name, toolchain)
     engine = table.engine[optimise_flags(optimise)[0].lstrip("-")]

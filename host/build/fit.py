@@ -111,6 +111,10 @@ def choose(prepared: Prepared, board: Board, options: BuildOptions = DEFAULT_BUI
         for mode in AUTOMATIC_GOALS
         if mode != chosen.optimise
     ]
+    if features.code_in_ram:
+        in_flash = replace(features, code_in_ram=False)
+        requirements = needs(chosen.generated, board, chosen.optimise, protocol, in_flash, None, toolchain)
+        others.append(("without --code-in-ram", requirements))
     if not stream_input:
         others += _streamed(prepared, board, protocol, features, toolchain)
     verdict = fit(chosen.verdict.needs, board, others, fast_ram=fast_ram)

@@ -156,7 +156,7 @@ def fit(
     reasons = []
     ram_short = needs.ram - board.ram_bytes
     if ram_short > 0:
-        code = f" (its kernels take {needs.code_in_ram:,} B of it: --code-in-ram)" if needs.code_in_ram else ""
+        code = f" (--code-in-ram takes {needs.code_in_ram:,} B)" if needs.code_in_ram else ""
         reasons.append(f"needs {ram_short:,} B more SRAM{code}" + _better(alternatives, board, "ram"))
     flash_short = needs.flash - board.flash_bytes
     if flash_short > 0:

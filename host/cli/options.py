@@ -101,7 +101,7 @@ code_in_ram_option = click.option(
     is_flag=True,
     help=(
         "Run the kernels from RAM: start-up code copies them there. For boards whose flash is slower than RAM, such as "
-        "those with an RP2040. Default: all code runs from flash."
+        "those with an RP2040, and for emulated boards. Default: all code runs from flash."
     ),
 )
 mark_option = click.option(
