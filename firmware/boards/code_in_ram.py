@@ -1,8 +1,8 @@
 """Kernels that run from RAM: the boards that support it, and the attributes that place functions in a section.
 
 On an emulated board, the linker script places the object files of the kernels (linker.py). On a real board, the linker
-script is the framework's, and it places sections with certain names. So the generator adds an attribute to each function
-in the project's copies of the kernels.
+script is the framework's, and it places sections with certain names. So the generator adds an attribute to each
+function in the project's copies of the kernels.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from arenite.profiles.board import Board
 
 #: The beginning of a function's definition, from its first word to its opening brace. The sources have the format of
 #: clang-format: the definition of a function begins at the start of a line.
-_DEFINITION = re.compile(r'^(?!typedef\b|struct\b|enum\b|union\b)(?=[A-Za-z_])[^;{}=#"]*?\)\s*\{', re.MULTILINE)
+_DEFINITION = re.compile(
+    r'^(?!typedef\b|struct\b|enum\b|union\b)(?=[A-Za-z_])[^;{}=#"]*?\)\s*\{', re.MULTILINE
+)
 _NAME = re.compile(r"\b(?!__attribute__\b)(\w+)\s*\(")
 
 
@@ -37,7 +39,7 @@ def require_code_in_ram(board: Board, toolchain: str) -> None:
         )
     if toolchain != GCC:
         raise UsageError(
-            f"--code-in-ram is not for --toolchain {toolchain}: the sizes of its calls between flash and RAM are unknown.",
+            f"--code-in-ram is not for --toolchain {toolchain}: the sizes of calls from flash to RAM are unknown.",
             "Leave out one of the two options.",
         )
 

@@ -91,8 +91,8 @@ _MODEL = """\
     .vectors : {{ KEEP(*(.vectors)) }} > {flash}"""
 
 _TEXT = "*(.literal .text .literal.* .text.*)"
-#: The object files of the kernels, for any separator of folders.
-_KERNELS = "*lib?arenite?*.o"
+#: The object file of a kernel, for any separator of folders.
+_KERNEL = "*lib?arenite?{name}.o"
 
 #: The part of the arena in a second RAM. This section is placed before .stack, because after it the location counter
 #: is in the second RAM, and .stack begins at the start of its own region. It is also placed before .bss, whose pattern
@@ -103,14 +103,15 @@ _SLOW = """
 
 
 def linker_script(
-    board: Board, stack_bytes: int, second: MemoryRegion | None = None, code_in_ram: bool = False
+    board: Board, stack_bytes: int, second: MemoryRegion | None = None, kernels_in_ram: Sequence[str] = ()
 ) -> str:
     """Return the script for ``board`` with ``stack_bytes`` reserved for the stack.
 
-    ``second`` is the second RAM, which holds a part of the arena; None if the arena is in one RAM. If ``code_in_ram`` is
-    true, start-up code copies the functions of the kernels to RAM with the first values of variables.
+    ``second`` is the second RAM, which holds a part of the arena; None if the arena is in one RAM. ``kernels_in_ram``
+    are the names of C files in lib/arenite: start-up code copies their functions to RAM with the first values of
+    variables.
     """
-    return _script(board, stack_bytes, board.flash[0], None, second, code_in_ram=code_in_ram)
+    return _script(board, stack_bytes, board.flash[0], None, second, kernels_in_ram=kernels_in_ram)
 
 
 def slot_linker_script(
@@ -136,12 +137,13 @@ def _script(
     model: MemoryRegion | None,
     second: MemoryRegion | None,
     model_lines: Sequence[str] = (),
-    code_in_ram: bool = False,
+    kernels_in_ram: Sequence[str] = (),
 ) -> str:
     regions = [(flash, "rx"), *([(model, "r")] if model is not None else [])]
     regions += [(region, "rwx") for region in board.ram[:1]]
     regions += [(second, "rwx")] if second is not None else []
     constants = _WEIGHTS if model is None else _MODEL
+    in_ram = [_KERNEL.format(name=name) for name in kernels_in_ram]
     return _SCRIPT.format(
         name=board.name,
         title=board.title,
@@ -156,8 +158,8 @@ def _script(
             constants="\n".join(f"        {line}" for line in model_lines),
         ),
         ram=_quoted(board.ram[0]),
-        text=f"EXCLUDE_FILE({_KERNELS}) {_TEXT}" if code_in_ram else _TEXT,
-        kernels=f"        {_KERNELS}(.text .text.*)\n" if code_in_ram else "",
+        text=f"EXCLUDE_FILE({' '.join(in_ram)}) {_TEXT}" if in_ram else _TEXT,
+        kernels="".join(f"        {file}(.text .text.*)\n" for file in in_ram),
         stack=stack_bytes,
         slow=_SLOW.format(ram=_quoted(second)) if second is not None else "",
     )

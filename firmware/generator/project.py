@@ -237,7 +237,8 @@ def _project_files(
             *families.family_named(board.emulator.family).sources,
         ):
             files[f"lib/board/{name}"] = BOARDS.read(name)
-        files["lib/board/link.ld"] = linker_script(board, stack_bytes, second, features.code_in_ram)
+        in_ram = sorted(engine_sources) if features.code_in_ram else ()
+        files["lib/board/link.ld"] = linker_script(board, stack_bytes, second, in_ram)
         build = _recipe(
             board,
             sorted(model_sources),

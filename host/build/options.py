@@ -40,9 +40,7 @@ class BuildOptions:
     @property
     def features(self) -> Features:
         """The parts of the firmware besides the model and its protocol."""
-        return Features(
-            mark=self.mark, health=self.health, cores=self.cores, code_in_ram=self.code_in_ram
-        )
+        return Features(mark=self.mark, health=self.health, cores=self.cores, code_in_ram=self.code_in_ram)
 
 
 #: The default options.
