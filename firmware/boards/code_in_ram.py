@@ -8,6 +8,7 @@ function in the project's copies of the kernels.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from arenite.errors import UsageError
 from arenite.firmware.boards.toolchains import GCC
@@ -44,16 +45,23 @@ def require_code_in_ram(board: Board, toolchain: str) -> None:
         )
 
 
+def place_in_ram(files: Mapping[str, str], board: Board, toolchain: str) -> dict[str, str]:
+    """Return the text of the kernels in ``files`` for a project of ``board`` in which they run from RAM.
+
+    Raises ``UsageError`` as ``require_code_in_ram`` does.
+    """
+    require_code_in_ram(board, toolchain)
+    section = board.ram[0].code_section
+    return {name: place_functions(text, section) if section else text for name, text in files.items()}
+
+
 def place_functions(text: str, section: str) -> str:
     """Return the C source or header ``text`` with every function in a section of its own, called ``section`` with the
-    function's name as ending, so that the linker can still remove functions that nothing calls.
-
-    The text is unchanged if ``section`` is "".
-    """
+    function's name as ending, so that the linker can still remove functions that nothing calls."""
 
     def place(definition: re.Match[str]) -> str:
         name = _NAME.search(definition[0])
         assert name is not None, definition[0]
         return f'__attribute__((section("{section}.{name[1]}"))) {definition[0]}'
 
-    return _DEFINITION.sub(place, text) if section else text
+    return _DEFINITION.sub(place, text)

@@ -143,7 +143,7 @@ def _script(
     regions += [(region, "rwx") for region in board.ram[:1]]
     regions += [(second, "rwx")] if second is not None else []
     constants = _WEIGHTS if model is None else _MODEL
-    in_ram = [_KERNEL.format(name=name) for name in kernels_in_ram]
+    in_ram = [_KERNEL.format(name=name) for name in sorted(kernels_in_ram)]
     return _SCRIPT.format(
         name=board.name,
         title=board.title,
