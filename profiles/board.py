@@ -50,6 +50,8 @@ class MemoryRegion:
         arena: Whether the region may hold a part of the arena.
         section: The linker section with which the board's framework puts variables into this region. It is "" if
             there is no such section, or if the framework uses attributes instead.
+        code_section: The section with code that the start-up code of the board's framework copies to this region; the
+            names of its input sections begin with it. It is "" if there is none.
     """
 
     name: str
@@ -59,6 +61,7 @@ class MemoryRegion:
     access_cycles: float = 1.0
     arena: bool = True
     section: str = ""
+    code_section: str = ""
 
 
 @dataclass(frozen=True)

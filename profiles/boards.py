@@ -53,6 +53,7 @@ def _region(table: BoardTable, kind: str | None) -> MemoryRegion:
             access_cycles=table.get("access_cycles", float, ACCESS_CYCLES[region.kind]),
             arena=table.get("arena", bool, region.origin != 0),
             section=table.get("section", str, ""),
+            code_section=table.get("code_section", str, ""),
         )
     table.finish()
     if region.size == 0:

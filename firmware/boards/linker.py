@@ -2,8 +2,8 @@
 
 The memory report is computed from these sections:
 
-* flash: ``.weights`` is the model's weights and biases; ``.vectors``, ``.text`` (with its constants) and the first
-  values of ``.data`` are code;
+* flash: ``.weights`` is the model's weights and biases; ``.vectors``, ``.text`` (with its constants) and the contents
+  of ``.data`` (the first values of variables, and kernels that run from RAM) are code;
 * RAM, upwards from the origin: ``.stack`` (reserved), ``.arena``, ``.noinit``, ``.data``, ``.bss``;
 * a second RAM, if the arena is split over two: only ``.arena_slow``.
 
@@ -38,7 +38,7 @@ SECTIONS
 {constants}
     .text ALIGN(4) : SUBALIGN(4)
     {{
-        *(.literal .text .literal.* .text.*)
+        {text}
         *(.rodata .rodata.* .srodata .srodata.*)
         . = ALIGN(4);
     }} > {flash}
@@ -55,7 +55,7 @@ SECTIONS
     .data ALIGN(4) : SUBALIGN(4)
     {{
         ar_data_start = .;
-        *(.data .data.* .sdata .sdata.*)
+{kernels}        *(.data .data.* .sdata .sdata.*)
         . = ALIGN(4);
         ar_data_end = .;
     }} > {ram} AT > {flash}
@@ -90,6 +90,10 @@ _MODEL = """\
     }} > {model}
     .vectors : {{ KEEP(*(.vectors)) }} > {flash}"""
 
+_TEXT = "*(.literal .text .literal.* .text.*)"
+#: The object file of a kernel, for any separator of folders.
+_KERNEL = "*lib?arenite?{name}.o"
+
 #: The part of the arena in a second RAM. This section is placed before .stack, because after it the location counter
 #: is in the second RAM, and .stack begins at the start of its own region. It is also placed before .bss, whose pattern
 #: would match its input sections too.
@@ -98,12 +102,16 @@ _SLOW = """
 """
 
 
-def linker_script(board: Board, stack_bytes: int, second: MemoryRegion | None = None) -> str:
+def linker_script(
+    board: Board, stack_bytes: int, second: MemoryRegion | None = None, kernels_in_ram: Sequence[str] = ()
+) -> str:
     """Return the script for ``board`` with ``stack_bytes`` reserved for the stack.
 
-    ``second`` is the second RAM, which holds a part of the arena; None if the arena is in one RAM.
+    ``second`` is the second RAM, which holds a part of the arena; None if the arena is in one RAM. ``kernels_in_ram``
+    are the names of C files in lib/arenite: start-up code copies their functions to RAM with the first values of
+    variables.
     """
-    return _script(board, stack_bytes, board.flash[0], None, second)
+    return _script(board, stack_bytes, board.flash[0], None, second, kernels_in_ram=kernels_in_ram)
 
 
 def slot_linker_script(
@@ -129,11 +137,13 @@ def _script(
     model: MemoryRegion | None,
     second: MemoryRegion | None,
     model_lines: Sequence[str] = (),
+    kernels_in_ram: Sequence[str] = (),
 ) -> str:
     regions = [(flash, "rx"), *([(model, "r")] if model is not None else [])]
     regions += [(region, "rwx") for region in board.ram[:1]]
     regions += [(second, "rwx")] if second is not None else []
     constants = _WEIGHTS if model is None else _MODEL
+    in_ram = [_KERNEL.format(name=name) for name in sorted(kernels_in_ram)]
     return _SCRIPT.format(
         name=board.name,
         title=board.title,
@@ -148,6 +158,8 @@ def _script(
             constants="\n".join(f"        {line}" for line in model_lines),
         ),
         ram=_quoted(board.ram[0]),
+        text=f"EXCLUDE_FILE({' '.join(in_ram)}) {_TEXT}" if in_ram else _TEXT,
+        kernels="".join(f"        {file}(.text .text.*)\n" for file in in_ram),
         stack=stack_bytes,
         slow=_SLOW.format(ram=_quoted(second)) if second is not None else "",
     )

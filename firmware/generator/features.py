@@ -80,12 +80,14 @@ class Features:
             if it has one.
         cores: number of cores that may compute layers; None for all that Arenite can use on the board.
         second_core_stack: bytes of the second core's stack, known after lowering the model; 0 if one core runs all.
+        code_in_ram: whether the kernels run from RAM.
     """
 
     mark: str | None = None
     health: bool = False
     cores: int | None = None
     second_core_stack: int = 0
+    code_in_ram: bool = False
 
     @property
     def key(self) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from arenite.c_sources import SourceTree
 from arenite.errors import UsageError
 from arenite.firmware.boards import cores, families
+from arenite.firmware.boards.code_in_ram import place_in_ram
 from arenite.firmware.boards.linker import linker_script
 from arenite.firmware.boards.toolchains import GCC, ZIG, CompilerFlags, compiler_flags
 from arenite.firmware.generator.features import ENERGY, NO_FEATURES, Features, baud_of
@@ -215,14 +216,14 @@ def _project_files(
         folder = "lib/board" if board.emulated else "lib/agent"
         files.update({f"{folder}/{name}": BOARDS.read(name) for name in second_core_files})
     needed = engine_files(list(files.values()), engine_sources)
-    # Another program that uses this folder as a component needs only src on its include path: the engine's headers
-    # have common names.
+    # Programs with this folder as a component have only src on their include path: engine headers have common names.
     for name in [path for path in files if path.startswith("src/") and path.endswith(".h")]:
         files[name] = _INCLUDE.sub(
             lambda match: f'#include "../lib/arenite/{match[1]}"' if match[1] in needed else match[0],
             files[name],
         )
-    files.update({f"lib/arenite/{name}": text for name, text in needed.items()})
+    kernels = place_in_ram(needed, board, toolchain) if features.code_in_ram else needed
+    files.update({f"lib/arenite/{name}": text for name, text in kernels.items()})
     build = None
     if board.emulator is not None:
         core = cores.core_named(board.core)
@@ -233,7 +234,8 @@ def _project_files(
             *families.family_named(board.emulator.family).sources,
         ):
             files[f"lib/board/{name}"] = BOARDS.read(name)
-        files["lib/board/link.ld"] = linker_script(board, stack_bytes, second)
+        in_ram = engine_sources if features.code_in_ram else ()
+        files["lib/board/link.ld"] = linker_script(board, stack_bytes, second, in_ram)
         build = _recipe(
             board,
             sorted(model_sources),
@@ -298,8 +300,7 @@ def write_project(
     """Write the project. Equal arguments give equal bytes.
 
     Args:
-        directory: folder of the project, which is created or updated. Files of an earlier project that are not part of
-            this project are removed.
+        directory: folder of the project. Files that only an earlier project in this folder had are removed.
         model_sources: text by file name, among them ``model.h`` (which defines ``MODEL_LAYERS``) and ``model.c``.
         engine_sources: names of the ``.c`` files of ``firmware/engine`` that the model calls.
         board: an emulated board, or a real one (then its PlatformIO environment builds with the Arduino core).
@@ -307,8 +308,7 @@ def write_project(
         optimise: ``speed``, ``ram``, ``flash`` or ``balanced``.
         stack_bytes: bytes reserved for the stack.
         input_bytes: bytes of the received input. Only the MLPerf monitor needs it, because it keeps a copy.
-        float_inputs: number of floats that the monitor may receive instead of the input's bytes; then the result is
-            their difference from the output.
+        float_inputs: number of floats that the monitor may receive instead of bytes, to return their difference.
         stream_input: True if the model takes its input row by row, which only the protocol ``arenite`` supports.
         features: features of the firmware besides serving the model.
         second: the memory that holds a part of the arena, if the board's first memory does not hold all of it.
@@ -319,7 +319,7 @@ def write_project(
         ``directory``.
 
     Raises:
-        UsageError: an unknown protocol or mode, a pin that the board does not have, or a directory with other files.
+        UsageError: an unknown protocol or mode, a feature that the board lacks, or a directory with other files.
         ProfileError: a board without a port.
     """
     if protocol not in PROTOCOLS:

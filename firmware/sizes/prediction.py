@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any
 
 from arenite.errors import ProfileError
+from arenite.firmware.boards.code_in_ram import require_code_in_ram
 from arenite.firmware.boards.cores import optimise_flags
 from arenite.firmware.boards.toolchains import GCC
 from arenite.firmware.generator.features import ENERGY, NO_FEATURES, Features
@@ -23,6 +24,7 @@ from arenite.firmware.generator.lower.core.lowering import KernelCall, StructArr
 from arenite.firmware.generator.mlperf_monitor import MONITORS, float_input_count, monitor_bytes
 from arenite.firmware.generator.model_source import GUARD_BYTES, arena_bytes, slow_arena_bytes
 from arenite.firmware.sizes import stacks
+from arenite.firmware.sizes.code_in_ram import code_in_ram
 from arenite.firmware.sizes.object_files import ObjectSet, Section
 from arenite.firmware.sizes.targets import (
     SECOND_STACK,
@@ -65,6 +67,7 @@ class Prediction:
         exact: False if the board's support code could not be measured (real boards).
         second_core_stack: the stack of the second core; ``static`` includes it.
         arena_slow: the part of the arena in a second memory, without its guard words.
+        code_in_ram: the code that runs from RAM; ``static`` and ``code`` include it.
     """
 
     arena: int
@@ -75,6 +78,7 @@ class Prediction:
     exact: bool
     second_core_stack: int = 0
     arena_slow: int = 0
+    code_in_ram: int = 0
 
     @property
     def ram_total(self) -> int:
@@ -139,9 +143,11 @@ def predict(
 ) -> Prediction:
     """Return the predicted memory of the firmware that ``write_project`` builds with these arguments.
 
-    Raises ``UsageError`` if no sizes were measured with ``toolchain`` for ``board``.
+    Raises ``UsageError`` if no sizes were measured with ``toolchain`` for ``board``, or if code cannot run from RAM.
     """
     require_toolchain(board, toolchain)
+    if features.code_in_ram:
+        require_code_in_ram(board, toolchain)
     target = target_of(board)
     table = size_table(target.name, toolchain)
     engine = table.engine[optimise_flags(optimise)[0].lstrip("-")]
@@ -185,9 +191,13 @@ def predict(
     static_ticks = 4 * max(len(generated.calls), 1) - _word(support.sections[ticks].size)
     code = total("text", "rodata", "data", "vectors") + _model_code(generated, engine)
     code += _REALS_BYTES if scores_outputs else 0
+    ram_code = 0
+    if features.code_in_ram:
+        moved = code_in_ram(merged, live, engine, _called_kernels(generated), target.core)
+        code, ram_code = code + moved.added_flash, moved.ram
     # The guard words are in the arena's section. They count as static data, like everything that is not arena.
     slow = slow_arena_bytes(generated)
-    static = total("data", "bss", "noinit") + static_ticks + GUARD_BYTES * (2 if slow else 1)
+    static = total("data", "bss", "noinit") + static_ticks + GUARD_BYTES * (2 if slow else 1) + ram_code
     if protocol in MONITORS:
         copied = next(n for n in support.sections if n.startswith("main.c:") and "input_copy" in n)
         static += _word(monitor_bytes(generated.model.main)) - _word(support.sections[copied].size)
@@ -210,7 +220,16 @@ def predict(
         exact=board.emulated,
         second_core_stack=second_core_stack,
         arena_slow=slow,
+        code_in_ram=ram_code,
     )
+
+
+def _called_kernels(generated: Generated) -> set[str]:
+    """Return the kernels that functions of the model call by name. The executor of streamed segments calls the others
+    through the addresses in its stages."""
+    calls = [call for layer in generated.calls if not layer.streamed for call in layer.all_calls]
+    calls += [segment.call for segment in generated.segments if not segment.streamed_input]
+    return {call.kernel for call in calls} | ({"ar_reset_state"} if generated.variables else set())
 
 
 def _support(table: SizeTable, target: SizeTarget, key: str) -> ObjectSet:

@@ -51,6 +51,7 @@ def needs(
         slow_ram=prediction.slow_ram,
         slow_cycles=split.extra_cycles(board) if split is not None else 0.0,
         toolchain=toolchain,
+        code_in_ram=prediction.code_in_ram,
     )
 
 
@@ -110,6 +111,10 @@ def choose(prepared: Prepared, board: Board, options: BuildOptions = DEFAULT_BUI
         for mode in AUTOMATIC_GOALS
         if mode != chosen.optimise
     ]
+    if features.code_in_ram:
+        in_flash = replace(features, code_in_ram=False)
+        requirements = needs(chosen.generated, board, chosen.optimise, protocol, in_flash, None, toolchain)
+        others.append(("without --code-in-ram", requirements))
     if not stream_input:
         others += _streamed(prepared, board, protocol, features, toolchain)
     verdict = fit(chosen.verdict.needs, board, others, fast_ram=fast_ram)

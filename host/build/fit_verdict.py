@@ -28,7 +28,8 @@ class FirmwareRequirements:
     inference of all accesses to ``second``, compared with the first memory. It is negative if the second memory is
     faster.
 
-    ``toolchain`` is the compiler with which the sizes were measured.
+    ``toolchain`` is the compiler with which the sizes were measured. ``code_in_ram`` is the part of ``static`` that is
+    code; it is in ``code`` too.
     """
 
     optimise: str
@@ -45,6 +46,7 @@ class FirmwareRequirements:
     slow_ram: int = 0
     slow_cycles: float = 0.0
     toolchain: str = GCC
+    code_in_ram: int = 0
 
     @property
     def ram(self) -> int:
@@ -107,6 +109,7 @@ class FitVerdict:
                 "arena": self.needs.arena_fast,
                 "stack": self.needs.stack,
                 "static": self.needs.ram - self.needs.arena_fast - self.needs.stack,
+                "code_in_ram": self.needs.code_in_ram,
                 **kind,
             },
             "slow_ram": self._slow_ram(),
@@ -153,7 +156,8 @@ def fit(
     reasons = []
     ram_short = needs.ram - board.ram_bytes
     if ram_short > 0:
-        reasons.append(f"needs {ram_short:,} B more SRAM" + _better(alternatives, board, "ram"))
+        code = f" (--code-in-ram takes {needs.code_in_ram:,} B)" if needs.code_in_ram else ""
+        reasons.append(f"needs {ram_short:,} B more SRAM{code}" + _better(alternatives, board, "ram"))
     flash_short = needs.flash - board.flash_bytes
     if flash_short > 0:
         reasons.append(f"needs {flash_short:,} B more flash" + _better(alternatives, board, "flash"))

@@ -23,6 +23,7 @@ class BuildOptions:
         cores: the number of cores that compute layers. None: all cores that Arenite supports on the board.
         toolchain: the compiler of an emulated board's firmware: ``gcc`` or ``zig``. None: gcc; a bench takes zig if gcc
             is not installed.
+        code_in_ram: the kernels run from RAM instead of flash.
     """
 
     optimise: str | None = None
@@ -34,11 +35,12 @@ class BuildOptions:
     health: bool = False
     cores: int | None = None
     toolchain: str | None = None
+    code_in_ram: bool = False
 
     @property
     def features(self) -> Features:
         """The parts of the firmware besides the model and its protocol."""
-        return Features(mark=self.mark, health=self.health, cores=self.cores)
+        return Features(mark=self.mark, health=self.health, cores=self.cores, code_in_ram=self.code_in_ram)
 
 
 #: The default options.

@@ -96,6 +96,14 @@ toolchain_option = click.option(
         "has different sizes. Default: gcc; `arenite bench` takes zig if gcc is not installed."
     ),
 )
+code_in_ram_option = click.option(
+    "--code-in-ram",
+    is_flag=True,
+    help=(
+        "Run the kernels from RAM: start-up code copies them there. For boards whose flash is slower than RAM, such as "
+        "those with an RP2040, and for emulated boards. Default: all code runs from flash."
+    ),
+)
 mark_option = click.option(
     "--mark",
     is_flag=False,
@@ -118,6 +126,7 @@ _BUILD_OPTIONS = {
     "health": health_option,
     "cores": cores_option,
     "toolchain": toolchain_option,
+    "code_in_ram": code_in_ram_option,
 }
 
 

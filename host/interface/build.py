@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import DoesNotFitError, UsageError
+from arenite.firmware.boards.code_in_ram import has_code_in_ram
 from arenite.firmware.boards.toolchains import GCC
 from arenite.firmware.generator.target import SCALAR, Target
 from arenite.firmware.sizes.targets import boards_of
@@ -74,7 +75,9 @@ def fit_boards(
     toolchain = build.toolchain or GCC
     if suggest and toolchain != GCC:
         raise UsageError(f"The sizes of smaller models are not known for {toolchain}.", "Use gcc.")
-    candidates = boards_of(toolchain) if boards is None else chosen_boards(boards)
+    candidates = chosen_boards(boards) if boards is not None else boards_of(toolchain)
+    if boards is None and build.code_in_ram:
+        candidates = [board for board in candidates if has_code_in_ram(board)]
     board_verdicts = tuple(verdicts(prepared, candidates, build))
     small = [verdict.board for verdict in board_verdicts if not verdict.fits]
     suggestions = shrink(prepared, small) if suggest and small else None

@@ -85,7 +85,7 @@ def fit(
 
     Args:
         model: a loaded model, the path of a model, or the name of a language model.
-        boards: the names of boards; None: all known boards that ``build.toolchain`` builds for.
+        boards: the names of boards; None: all known boards that the toolchain and the options in ``build`` are for.
         build: the options of the build.
         suggest: also look for recipes and smaller sizes of the model that would fit the boards that are too small.
         agent: also predict what the agent of a fleet adds; by default on the boards whose firmware may have one.

@@ -66,6 +66,7 @@ class BuildMode:
     health: bool = False
     fast_ram: int | None = None
     toolchain: str | None = None  # None: gcc
+    code_in_ram: bool = False
 
     def to_json(self) -> str:
         """Return the options that differ from the default as JSON text. Equal modes have equal texts."""

@@ -85,7 +85,16 @@ from arenite.profiles.boards import load_board
     ),
 )
 @build_options(
-    "optimise", "protocol", "passes", "stream_input", "fast_ram", "mark", "health", "cores", "toolchain"
+    "optimise",
+    "protocol",
+    "passes",
+    "stream_input",
+    "fast_ram",
+    "mark",
+    "health",
+    "cores",
+    "toolchain",
+    "code_in_ram",
 )
 @click.option(
     "--emulator",

@@ -24,7 +24,16 @@ from arenite.profiles.boards import Board, load_board
 )
 @output_folder_option("the project")
 @build_options(
-    "optimise", "protocol", "passes", "stream_input", "fast_ram", "mark", "health", "cores", "toolchain"
+    "optimise",
+    "protocol",
+    "passes",
+    "stream_input",
+    "fast_ram",
+    "mark",
+    "health",
+    "cores",
+    "toolchain",
+    "code_in_ram",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def firmware(

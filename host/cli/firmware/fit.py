@@ -51,7 +51,7 @@ from arenite.host.report.console import note, print_json, show, table
         "--board and --host."
     ),
 )
-@build_options("optimise", "passes", "stream_input", "fast_ram", "toolchain")
+@build_options("optimise", "passes", "stream_input", "fast_ram", "toolchain", "code_in_ram")
 @click.option(
     "--shrink",
     is_flag=True,

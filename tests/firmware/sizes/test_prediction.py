@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +10,11 @@ import pytest
 
 from arenite.converters.graph.model import Model
 from arenite.errors import DoesNotFitError, ProfileError
-from arenite.firmware.boards import cores
 from arenite.firmware.boards.linker import linker_script
 from arenite.firmware.generator.features import DEFAULT_PIN, Features
 from arenite.firmware.generator.target import Target
 from arenite.firmware.sizes import measure, targets
-from arenite.firmware.sizes.measure import compiler_version, digest
+from arenite.firmware.sizes.measure import digest
 from arenite.firmware.sizes.object_files import ObjectSet
 from arenite.firmware.sizes.prediction import predict, size_table
 from arenite.firmware.sizes.targets import SIZE_TARGETS, SIZES, target_of
@@ -29,6 +27,7 @@ from arenite.host.flash.build import direct_build
 from arenite.profiles.boards import Board, all_boards, load_board
 from tests.converters.passes.loops.recurrent_models import quantized, recurrent_model
 from tests.firmware.sizes.mixed_model import MIXES, mix
+from tests.firmware.sizes.same_compiler import need_the_same_compiler
 from tests.fuzz.graph_builder import GraphBuilder
 from tests.host.small_graphs import classifier, counter, float_edges, save
 
@@ -52,16 +51,6 @@ BUILDS = [
 def prepared(model: Model, folder: Path, name: str = "m") -> Prepared:
     """Write the model to a file, and return it read back and planned."""
     return prepare(save(model, folder / f"{name}.tflite"))
-
-
-def need_the_same_compiler(board: Board) -> None:
-    """Skip the test if the installed compiler is not the version with which the sizes were measured."""
-    if shutil.which(f"{cores.core_named(board.core).prefix}gcc") is None:
-        pytest.skip(f"no compiler for {board.core}: see `arenite doctor`")
-    stored = json.loads((SIZES / f"{target_of(board).name}.json").read_text())["compiler"]
-    installed = compiler_version(board.core)
-    if stored != installed:
-        pytest.skip(f"sizes were measured with {stored}, installed is {installed}")
 
 
 def build(
