@@ -10,6 +10,7 @@ from arenite.counts import count_of
 from arenite.errors import UsageError
 from arenite.host.cli.language_model.loading import check_free_memory, check_memory
 from arenite.host.cli.language_model.options import (
+    budget_options,
     cache_type_option,
     context_option,
     model_argument,
@@ -17,9 +18,14 @@ from arenite.host.cli.language_model.options import (
 )
 from arenite.host.energy.power_sources import open_power
 from arenite.host.llm.bench import LanguageModelBench
+from arenite.host.llm.budget.instruments import open_instruments
+from arenite.host.llm.budget.open import budget_result, open_token_budget
+from arenite.host.llm.budget.options import BudgetOptions
+from arenite.host.llm.budget.result import BudgetResult
+from arenite.host.llm.budget.token_budget import TokenBudget
 from arenite.host.llm.calibration import calibrate, calibration_runs, load_calibration, store_calibration
 from arenite.host.llm.language_model import LanguageModel
-from arenite.host.llm.measurement import measure
+from arenite.host.llm.measurement import Measurement, measure
 from arenite.host.report.console import note, print_json, show, table
 from arenite.profiles.hosts import HostProfile, detect_host
 
@@ -54,6 +60,7 @@ _MIB = 1 << 20
         "number of threads, and keep that for later runs."
     ),
 )
+@budget_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def bench(
     model: Path,
@@ -64,15 +71,17 @@ def bench(
     tokens: int,
     with_calibration: bool,
     as_json: bool,
+    budget: BudgetOptions,
 ) -> int:
     """Measure MODEL, a language model in a .gguf file, on this computer with llama.cpp.
 
     Shows the time to the first token, the time per token, the memory and the energy beside what `arenite fit`
-    predicts. The prompt is random, and the model does not end its answer early.
+    predicts. The prompt is random, and the model does not end its answer early. The exit code is 1 if a limit of a
+    budget was not kept.
 
     Needs the package xllamacpp (pip install 'arenite[llm]').
     """
-    described = check_memory(model, context, cache_type)
+    described = check_memory(model, context, cache_type, memory_mb=budget.memory_mb)
     prompt = min(512, context // 2) if prompt_tokens is None else prompt_tokens
     if prompt + tokens > context:
         raise UsageError(
@@ -82,14 +91,41 @@ def bench(
     host = detect_host()
     if with_calibration:
         _calibrate(described, host, cache_type, threads)
-    measured = measure(described, context, cache_type, threads, [(prompt, tokens)], open_power(), note)
+    measured, kept = _measure(described, context, cache_type, threads, (prompt, tokens), budget)
     calibration = load_calibration(described.quantization, cache_type, measured.threads)
-    result = LanguageModelBench(described, host, context, cache_type, measured, calibration)
+    result = LanguageModelBench(described, host, context, cache_type, measured, calibration, kept)
     if as_json:
         print_json(result.to_json())
     else:
         _show(result)
-    return 0
+    return 0 if kept is None or kept.is_kept else 1
+
+
+def _measure(
+    model: LanguageModel,
+    context: int,
+    cache_type: str,
+    threads: int | None,
+    run: tuple[int, int],
+    budget: BudgetOptions,
+) -> tuple[Measurement, BudgetResult | None]:
+    """Measure ``run`` within ``budget``."""
+    instruments = open_instruments(budget) if budget.is_governed else None
+    opened = list[TokenBudget]()
+
+    def open_budget(token_s: float) -> TokenBudget:
+        assert instruments is not None
+        opened.append(open_token_budget(budget, instruments, token_s, threads))
+        return opened[-1]
+
+    try:
+        opener = None if instruments is None else open_budget
+        measured = measure(model, context, cache_type, threads, [run], open_power(), note, opener)
+        governed = opened[0] if opened else None
+        return measured, budget_result(budget, lambda: measured.resident_bytes, governed)
+    finally:
+        for each in opened:
+            each.close()
 
 
 def _calibrate(model: LanguageModel, host: HostProfile, cache_type: str, threads: int | None) -> None:
@@ -149,3 +185,5 @@ def _show(result: LanguageModelBench) -> None:
         )
     if run.power is not None:
         show(f"Power: {run.power.watts:.1f} W, {run.power.kind} ({run.power.source}).")
+    for sentence in [] if result.budget is None else result.budget.sentences():
+        note(sentence)

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
 
 from arenite.host.cli.language_model.loading import check_memory
 from arenite.host.cli.language_model.options import (
+    budget_options,
     cache_type_option,
     context_option,
     model_argument,
     threads_option,
 )
+from arenite.host.llm.budget.instruments import open_instruments
+from arenite.host.llm.budget.open import budget_result, open_token_budget
+from arenite.host.llm.budget.options import BudgetOptions
+from arenite.host.llm.budget.paced_chat import PacedChat
 from arenite.host.llm.chat import Conversation
 from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
+from arenite.host.llm.llama_cpp_tokens import LlamaCppTokens
+from arenite.host.llm.resident_memory import resident_bytes
 from arenite.host.report.console import note
 from arenite.printable import printable_lines
 
@@ -43,6 +51,7 @@ _ENDS = ("/exit", "/quit")
     metavar="TOKENS",
     help="The longest answer.",
 )
+@budget_options
 def chat(
     model: Path,
     prompt: str | None,
@@ -51,30 +60,48 @@ def chat(
     cache_type: str,
     threads: int | None,
     max_tokens: int,
+    budget: BudgetOptions,
 ) -> int:
     """Talk with MODEL, a language model in a .gguf file, in the terminal.
 
     Answers go to standard output while they are decoded. After each, standard error shows the measured time to the
     first token and the tokens per second. The lines /exit and /quit end the conversation.
 
-    The model is not loaded if its predicted memory is more than this computer has free. Needs the package
-    xllamacpp (pip install 'arenite[llm]').
+    The model is not loaded if its predicted memory is more than this computer has free. With a budget, standard error
+    shows at the end what was held, and the exit code is 1 if a limit was not kept. Needs the package xllamacpp
+    (pip install 'arenite[llm]').
     """
-    check_memory(model, context, cache_type)
+    check_memory(model, context, cache_type, memory_mb=budget.memory_mb)
+    instruments = open_instruments(budget) if budget.is_governed else None
     options = LlamaCppOptions(model, context, cache_type, threads)
-    with contextlib.closing(LlamaCppRuntime(options)) as runtime:
-        conversation = Conversation(runtime, system)
+    with contextlib.ExitStack() as stack:
+        loaded = stack.enter_context(contextlib.closing(LlamaCppRuntime(options)))
+        paced = None
+        if instruments is not None:
+            open_budget = partial(open_token_budget, budget, instruments, threads=threads)
+            paced = PacedChat(LlamaCppTokens(loaded.port, loaded.key), open_budget, loaded.close)
+            stack.callback(paced.budget.close)
+        conversation = Conversation(paced or loaded, system)
         if prompt is not None:
             _answer(conversation, prompt, max_tokens)
-            return 0
-        note("Ask. /exit ends the conversation.")
-        for line in sys.stdin:
-            question = line.strip()
-            if question in _ENDS:
-                break
-            if question:
-                _answer(conversation, question, max_tokens)
-    return 0
+        else:
+            note("Ask. /exit ends the conversation.")
+            _converse(conversation, max_tokens)
+        result = budget_result(budget, resident_bytes, None if paced is None else paced.budget)
+    if result is None:
+        return 0
+    for sentence in result.sentences():
+        note(sentence)
+    return 0 if result.is_kept else 1
+
+
+def _converse(conversation: Conversation, max_tokens: int) -> None:
+    for line in sys.stdin:
+        question = line.strip()
+        if question in _ENDS:
+            break
+        if question:
+            _answer(conversation, question, max_tokens)
 
 
 def _answer(conversation: Conversation, question: str, max_tokens: int) -> None:

@@ -14,10 +14,13 @@ from arenite.host.cli.language_model.loading import check_memory
 from arenite.host.cli.language_model.options import (
     cache_type_option,
     context_option,
+    memory_budget_option,
     model_argument,
     threads_option,
 )
+from arenite.host.llm.budget.result import memory_check
 from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
+from arenite.host.llm.resident_memory import resident_bytes
 from arenite.host.report.console import note, show
 
 
@@ -47,6 +50,7 @@ from arenite.host.report.console import note, show
     show_default=True,
     help="Requests that may wait. Others are refused with status 429.",
 )
+@memory_budget_option
 @click.option(
     "--prompt-cache",
     "prompt_cache_mib",
@@ -65,6 +69,7 @@ def serve(
     slots: int,
     queue: int,
     prompt_cache_mib: int,
+    memory_mb: float | None,
 ) -> int:
     """Serve MODEL, a language model in a .gguf file, to programs of this computer.
 
@@ -75,7 +80,7 @@ def serve(
     The model is not loaded if its predicted memory is more than this computer has free. Needs the packages xllamacpp
     and h11 (pip install 'arenite[llm]').
     """
-    check_memory(model, context, cache_type, slots, prompt_cache_mib)
+    check_memory(model, context, cache_type, slots, prompt_cache_mib, memory_mb)
     try:
         module = importlib.import_module("arenite.host.llm.completion_server")
     except ImportError as error:
@@ -89,6 +94,13 @@ def serve(
         server.start()
         with contextlib.closing(server):
             show(server.url)
+            is_above = False
             while not ended.wait(1.0):  # a wait without a limit would block signals on Windows
-                pass
+                if memory_mb is None or is_above:
+                    continue
+                check = memory_check(memory_mb, resident_bytes())
+                if is_above := not check.kept:
+                    note(
+                        f"The memory has reached {check.value:,.0f} MB, but --memory-budget is {memory_mb:,.0f}."
+                    )
     return 0

@@ -1,0 +1,64 @@
+"""Answer conversations within a budget of power and temperature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
+from typing import Protocol
+
+from arenite.host.llm.budget.pieces import TokenRuntime, decode_in_pieces, measure_token_s
+from arenite.host.llm.budget.token_budget import TokenBudget
+from arenite.host.llm.runtime import Message
+
+#: What stands for a character of which tokens are missing.
+_INCOMPLETE = "\ufffd"
+
+
+class TextRuntime(TokenRuntime, Protocol):
+    """A loaded model that also knows the text of its tokens."""
+
+    def prompt_of(self, conversation: Sequence[Message]) -> list[int]:
+        """Return the tokens of ``conversation`` in the form that the model was trained with."""
+        ...
+
+    def text_of(self, tokens: Sequence[int]) -> str:
+        """Return the text of ``tokens``. A character of which a part is missing is U+FFFD."""
+        ...
+
+
+class PacedChat:
+    """A ``ChatRuntime`` that pauses between tokens. ``open_budget`` gets the measured seconds per token, and returns
+    the budget, which the caller closes. ``close_runtime`` frees the memory of the model."""
+
+    def __init__(
+        self,
+        runtime: TextRuntime,
+        open_budget: Callable[[float], TokenBudget],
+        close_runtime: Callable[[], None],
+    ) -> None:
+        self._runtime, self._close = runtime, close_runtime
+        self.budget = open_budget(measure_token_s(runtime))
+        self._cached: list[int] = []  # the tokens that the runtime has in its cache
+
+    def reply(self, conversation: Sequence[Message], max_tokens: int) -> Iterator[str]:
+        self.budget.resume()
+        prompt = self._runtime.prompt_of(conversation)
+        pairs = zip(prompt[:-1], self._cached, strict=False)
+        cached = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        # If the caller stops reading, a part of the answer is in the cache, which is read again then.
+        self._cached = prompt[:cached]
+        answer, pending = list[int](), list[int]()
+        for tokens in decode_in_pieces(self._runtime, prompt, max_tokens, self.budget, cached=cached):
+            for token in tokens:
+                answer.append(token)
+                pending.append(token)
+                text = self._runtime.text_of(pending)
+                if not text.endswith(_INCOMPLETE):
+                    yield text
+                    pending.clear()
+        if pending:
+            yield self._runtime.text_of(pending)
+        self._cached = [*prompt, *answer[:-1]]
+
+    def close(self) -> None:
+        self._close()
