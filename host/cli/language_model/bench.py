@@ -8,6 +8,7 @@ import click
 
 from arenite.counts import count_of
 from arenite.errors import UsageError
+from arenite.host.cli.ending_signals import cleaned_up_after_sigterm
 from arenite.host.cli.language_model.loading import check_free_memory, check_memory
 from arenite.host.cli.language_model.options import (
     budget_options,
@@ -118,14 +119,15 @@ def _measure(
         opened.append(open_token_budget(budget, instruments, token_s, threads))
         return opened[-1]
 
-    try:
-        opener = None if instruments is None else open_budget
-        measured = measure(model, context, cache_type, threads, [run], open_power(), note, opener)
-        governed = opened[0] if opened else None
-        return measured, budget_result(budget, lambda: measured.resident_bytes, governed)
-    finally:
-        for each in opened:
-            each.close()
+    with cleaned_up_after_sigterm():
+        try:
+            opener = None if instruments is None else open_budget
+            measured = measure(model, context, cache_type, threads, [run], open_power(), note, opener)
+            governed = opened[0] if opened else None
+            return measured, budget_result(budget, lambda: measured.resident_bytes, governed)
+        finally:
+            for each in opened:
+                each.close()
 
 
 def _calibrate(model: LanguageModel, host: HostProfile, cache_type: str, threads: int | None) -> None:

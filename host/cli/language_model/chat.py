@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from functools import partial
 from pathlib import Path
 
 import click
 
+from arenite.host.cli.ending_signals import cleaned_up_after_sigterm
 from arenite.host.cli.language_model.loading import check_memory
 from arenite.host.cli.language_model.options import (
     budget_options,
@@ -21,10 +21,12 @@ from arenite.host.llm.budget.instruments import open_instruments
 from arenite.host.llm.budget.open import budget_result, open_token_budget
 from arenite.host.llm.budget.options import BudgetOptions
 from arenite.host.llm.budget.paced_chat import PacedChat
+from arenite.host.llm.budget.pieces import measure_token_s
 from arenite.host.llm.chat import Conversation
 from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
 from arenite.host.llm.llama_cpp_tokens import LlamaCppTokens
 from arenite.host.llm.resident_memory import resident_bytes
+from arenite.host.llm.runtime import ChatRuntime
 from arenite.host.report.console import note
 from arenite.printable import printable_lines
 
@@ -74,20 +76,22 @@ def chat(
     check_memory(model, context, cache_type, memory_mb=budget.memory_mb)
     instruments = open_instruments(budget) if budget.is_governed else None
     options = LlamaCppOptions(model, context, cache_type, threads)
-    with contextlib.ExitStack() as stack:
+    with cleaned_up_after_sigterm(), contextlib.ExitStack() as stack:
         loaded = stack.enter_context(contextlib.closing(LlamaCppRuntime(options)))
-        paced = None
+        runtime: ChatRuntime = loaded
+        governed = None
         if instruments is not None:
-            open_budget = partial(open_token_budget, budget, instruments, threads=threads)
-            paced = PacedChat(LlamaCppTokens(loaded.port, loaded.key), open_budget, loaded.close)
-            stack.callback(paced.budget.close)
-        conversation = Conversation(paced or loaded, system)
+            tokens = LlamaCppTokens(loaded.port, loaded.key)
+            governed = open_token_budget(budget, instruments, measure_token_s(tokens), threads)
+            stack.callback(governed.close)
+            runtime = PacedChat(tokens, governed, loaded.close)
+        conversation = Conversation(runtime, system)
         if prompt is not None:
             _answer(conversation, prompt, max_tokens)
         else:
             note("Ask. /exit ends the conversation.")
             _converse(conversation, max_tokens)
-        result = budget_result(budget, resident_bytes, None if paced is None else paced.budget)
+        result = budget_result(budget, resident_bytes, governed)
     if result is None:
         return 0
     for sentence in result.sentences():

@@ -9,6 +9,7 @@ from arenite.host.llm.free_memory import available_bytes
 from arenite.host.llm.language_model import LanguageModel
 from arenite.host.llm.memory import longest_context, predict_memory
 from arenite.host.llm.prediction import read_language_model
+from arenite.host.llm.resident_memory import resident_bytes
 from arenite.profiles.hosts import detect_host
 
 
@@ -25,12 +26,15 @@ def check_memory(
 
     Raises:
         UsageError: It is another file, or was trained with a shorter context.
+        ToolError: There is a budget of memory, but this system does not tell the memory of a process.
         DoesNotFitError: The model needs more memory than this computer has free, or than ``memory_mb``.
     """
     if path.suffix.lower() != ".gguf":
         raise UsageError(
             f"{path.name} is not a .gguf file.", "Give the file of a language model with its weights."
         )
+    if memory_mb is not None:
+        resident_bytes()  # which the budget is compared with: an error where the system does not tell it
     model = read_language_model(path)
     if context > model.architecture.context:
         raise UsageError(

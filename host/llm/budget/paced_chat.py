@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from typing import Protocol
 
-from arenite.host.llm.budget.pieces import TokenRuntime, decode_in_pieces, measure_token_s
-from arenite.host.llm.budget.token_budget import TokenBudget
+from arenite.host.llm.budget.pieces import Pacer, TokenRuntime, decode_in_pieces
 from arenite.host.llm.runtime import Message
 
 #: What stands for a character of which tokens are missing.
@@ -26,29 +25,31 @@ class TextRuntime(TokenRuntime, Protocol):
         ...
 
 
-class PacedChat:
-    """A ``ChatRuntime`` that pauses between tokens. ``open_budget`` gets the measured seconds per token, and returns
-    the budget, which the caller closes. ``close_runtime`` frees the memory of the model."""
+class ChatPacer(Pacer, Protocol):
+    """A pacer that knows that questions take their time."""
 
-    def __init__(
-        self,
-        runtime: TextRuntime,
-        open_budget: Callable[[float], TokenBudget],
-        close_runtime: Callable[[], None],
-    ) -> None:
-        self._runtime, self._close = runtime, close_runtime
-        self.budget = open_budget(measure_token_s(runtime))
+    def resume(self) -> None:
+        """Begin to work after a time in which nothing was computed."""
+        ...
+
+
+class PacedChat:
+    """A ``ChatRuntime`` that pauses between tokens, as ``pacer`` decides. ``close_runtime`` frees the memory of the
+    model."""
+
+    def __init__(self, runtime: TextRuntime, pacer: ChatPacer, close_runtime: Callable[[], None]) -> None:
+        self._runtime, self._pacer, self._close = runtime, pacer, close_runtime
         self._cached: list[int] = []  # the tokens that the runtime has in its cache
 
     def reply(self, conversation: Sequence[Message], max_tokens: int) -> Iterator[str]:
-        self.budget.resume()
+        self._pacer.resume()
         prompt = self._runtime.prompt_of(conversation)
         pairs = zip(prompt[:-1], self._cached, strict=False)
         cached = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         # If the caller stops reading, a part of the answer is in the cache, which is read again then.
         self._cached = prompt[:cached]
         answer, pending = list[int](), list[int]()
-        for tokens in decode_in_pieces(self._runtime, prompt, max_tokens, self.budget, cached=cached):
+        for tokens in decode_in_pieces(self._runtime, prompt, max_tokens, self._pacer, cached=cached):
             for token in tokens:
                 answer.append(token)
                 pending.append(token)
