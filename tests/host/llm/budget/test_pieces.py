@@ -14,7 +14,7 @@ from arenite.host.llm.budget.pieces import (
     measure_token_s,
 )
 from arenite.host.llm.runtime import ContextFullError
-from tests.host.llm.budget.simulated_computer import CountingRuntime
+from benchmarks.language_models.simulated_computer import CountingRuntime
 
 
 class Recorder:

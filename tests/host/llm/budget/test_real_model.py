@@ -17,7 +17,7 @@ from arenite.host.llm.chat import Conversation
 from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
 from arenite.host.llm.llama_cpp_tokens import LlamaCppTokens
 from arenite.host.llm.runtime import ContextFullError, Message
-from tests.host.llm.budget.simulated_computer import SimulatedComputer, SimulatedWork
+from benchmarks.language_models.simulated_computer import SimulatedComputer, SimulatedWork
 from tests.host.llm.smollm2 import smollm2
 
 pytestmark = pytest.mark.slow

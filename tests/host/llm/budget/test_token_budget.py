@@ -12,7 +12,7 @@ from arenite.host.llm.budget.pieces import Piece, decode_in_pieces
 from arenite.host.llm.budget.result import BudgetResult, GovernedRun
 from arenite.host.llm.budget.token_budget import TokenBudget
 from arenite.host.llm.budget.token_rate import TokenRate
-from tests.host.llm.budget.simulated_computer import CountingRuntime, SimulatedComputer, SimulatedWork
+from benchmarks.language_models.simulated_computer import CountingRuntime, SimulatedComputer, SimulatedWork
 
 #: A Jetson Nano whose cores all compute draws about 4.9 W.
 NANO, TOKEN_S = "jetson_nano", 0.1
