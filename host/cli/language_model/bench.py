@@ -89,9 +89,14 @@ def bench(
             f"A prompt of {prompt:,} tokens and {tokens:,} more are longer than the context of {context:,}.",
             "Give a larger --context, or smaller --prompt-tokens or --tokens.",
         )
+    if with_calibration and budget.is_governed:
+        raise UsageError(
+            "--calibrate measures without pauses, so it cannot keep --budget.",
+            "Calibrate first, and then measure with --budget.",
+        )
     host = detect_host()
     if with_calibration:
-        _calibrate(described, host, cache_type, threads)
+        _calibrate(described, host, cache_type, threads, budget.memory_mb)
     measured, kept = _measure(described, context, cache_type, threads, (prompt, tokens), budget)
     calibration = load_calibration(described.quantization, cache_type, measured.threads)
     result = LanguageModelBench(described, host, context, cache_type, measured, calibration, kept)
@@ -130,11 +135,13 @@ def _measure(
                 each.close()
 
 
-def _calibrate(model: LanguageModel, host: HostProfile, cache_type: str, threads: int | None) -> None:
+def _calibrate(
+    model: LanguageModel, host: HostProfile, cache_type: str, threads: int | None, memory_mb: float | None
+) -> None:
     """Measure and store the rates of this computer."""
     runs = calibration_runs(model)
     context = sum(runs[-1])
-    check_free_memory(model, context, cache_type)
+    check_free_memory(model, context, cache_type, memory_mb=memory_mb)
     measured = measure(model, context, cache_type, threads, runs, open_power(), note)
     low, high = (
         (run.depth, run.undisturbed_s(measured.threads, host.compute.processor)) for run in measured.runs

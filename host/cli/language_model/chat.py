@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -18,6 +19,7 @@ from arenite.host.cli.language_model.options import (
     threads_option,
 )
 from arenite.host.llm.budget.instruments import open_instruments
+from arenite.host.llm.budget.memory_watch import MemoryWatch
 from arenite.host.llm.budget.open import budget_result, open_token_budget
 from arenite.host.llm.budget.options import BudgetOptions
 from arenite.host.llm.budget.paced_chat import PacedChat
@@ -85,12 +87,10 @@ def chat(
             governed = open_token_budget(budget, instruments, measure_token_s(tokens), threads)
             stack.callback(governed.close)
             runtime = PacedChat(tokens, governed, loaded.close)
-        conversation = Conversation(runtime, system)
-        if prompt is not None:
-            _answer(conversation, prompt, max_tokens)
-        else:
-            note("Ask. /exit ends the conversation.")
-            _converse(conversation, max_tokens)
+        conversation, watch = Conversation(runtime, system), MemoryWatch(budget.memory_mb, note)
+        for question in _questions() if prompt is None else [prompt]:
+            _answer(conversation, question, max_tokens)
+            watch.look()
         result = budget_result(budget, resident_bytes, governed)
     if result is None:
         return 0
@@ -99,13 +99,14 @@ def chat(
     return 0 if result.is_kept else 1
 
 
-def _converse(conversation: Conversation, max_tokens: int) -> None:
+def _questions() -> Iterator[str]:
+    note("Ask. /exit ends the conversation.")
     for line in sys.stdin:
         question = line.strip()
         if question in _ENDS:
             break
         if question:
-            _answer(conversation, question, max_tokens)
+            yield question
 
 
 def _answer(conversation: Conversation, question: str, max_tokens: int) -> None:

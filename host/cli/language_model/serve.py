@@ -18,9 +18,8 @@ from arenite.host.cli.language_model.options import (
     model_argument,
     threads_option,
 )
-from arenite.host.llm.budget.result import memory_check
+from arenite.host.llm.budget.memory_watch import MemoryWatch
 from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
-from arenite.host.llm.resident_memory import resident_bytes
 from arenite.host.report.console import note, show
 
 
@@ -94,13 +93,7 @@ def serve(
         server.start()
         with contextlib.closing(server):
             show(server.url)
-            is_above = False
+            watch = MemoryWatch(memory_mb, note)
             while not ended.wait(1.0):  # a wait without a limit would block signals on Windows
-                if memory_mb is None or is_above:
-                    continue
-                check = memory_check(memory_mb, resident_bytes())
-                if is_above := not check.kept:
-                    note(
-                        f"The memory has reached {check.value:,.0f} MB, but --memory-budget is {memory_mb:,.0f}."
-                    )
+                watch.look()
     return 0

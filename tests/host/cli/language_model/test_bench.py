@@ -32,6 +32,9 @@ def test_prompts_and_contexts_that_do_not_fit_are_refused(arenite: Arenite, tmp_
         2, "240 tokens and 32 more", "context of 256"
     )
     arenite("bench", tmp_path / "missing.gguf").refused(2, "missing.gguf")
+    arenite("bench", path, "--calibrate", "--budget", "power=5W").refused(
+        2, "--calibrate measures without pauses"
+    )
 
 
 @pytest.mark.skipif(HAS_RUNTIME, reason="xllamacpp is installed")
