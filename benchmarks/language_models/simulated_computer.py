@@ -22,7 +22,7 @@ class SimulatedComputer:
 
     def __init__(self, host: str, token_s: float, root: Path, ambient_c: float = 25.0) -> None:
         profile = load_host(host)
-        self.cores = profile.cores
+        self._host, self.cores = host, profile.cores
         work = FrameWork(0.0, core_s=token_s * self.cores, threads=self.cores, jitter=0.0)
         self.device = SimulatedDevice(profile, work, root, ambient_c)
         self.root, self.now_s, self.computed_s = root, 0.0, 0.0
@@ -45,7 +45,7 @@ class SimulatedComputer:
 
     def budget(self, limits: Limits, *, sets_frequency: bool = False) -> TokenBudget:
         """Return a budget that reads this computer's sensors. Its full rate is measured, as the commands do."""
-        options = BudgetOptions(limits, sets_frequency=sets_frequency, root=self.root)
+        options = BudgetOptions(limits, host=self._host, sets_frequency=sets_frequency, root=self.root)
         instruments = open_instruments(options, self.clock)
         token_s = self.compute(6) / 6
         return TokenBudget(limits, instruments, token_s, self.cores, self.clock, self.sleep)

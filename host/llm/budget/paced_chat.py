@@ -9,8 +9,8 @@ from typing import Protocol
 from arenite.host.llm.budget.pieces import Pacer, TokenRuntime, decode_in_pieces
 from arenite.host.llm.runtime import Message
 
-#: What stands for a character of which tokens are missing.
-_INCOMPLETE = "\ufffd"
+#: What stands for a character of which tokens are missing. It has at most 4 bytes, so also at most 4 tokens.
+_INCOMPLETE, _MAX_PARTS = "\ufffd", 4
 
 
 class TextRuntime(TokenRuntime, Protocol):
@@ -54,7 +54,7 @@ class PacedChat:
                 answer.append(token)
                 pending.append(token)
                 text = self._runtime.text_of(pending)
-                if not text.endswith(_INCOMPLETE):
+                if not text.endswith(_INCOMPLETE) or len(pending) >= _MAX_PARTS:
                     yield text
                     pending.clear()
         if pending:
