@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from arenite.host.camera.budget_check import BudgetCheck, check_budget
+from arenite.host.governor.budget_check import BudgetCheck, check_budget
 
 if TYPE_CHECKING:
     from arenite.host.camera.answers.answer import Answer

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
-from arenite.host.camera.option_parsing import parse_budget, parse_window
+from arenite.host.camera.option_parsing import parse_window
 from arenite.host.camera.options import (
     CameraOptions,
     EnergyOptions,
@@ -22,6 +22,7 @@ from arenite.host.camera.options import (
     UpdateOptions,
 )
 from arenite.host.cli.option_types import Number
+from arenite.host.governor.budget_text import parse_budget
 
 _GROUPS: dict[str, Any] = {
     "source": SourceOptions,

@@ -1,4 +1,4 @@
-"""Wait for the end of a command that runs until the user stops it."""
+"""End a command that the user stops: one that runs until then, and one that must put something back."""
 
 from __future__ import annotations
 
@@ -19,3 +19,18 @@ def ending_signals() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def cleaned_up_after_sigterm() -> Iterator[None]:
+    """Let SIGTERM raise ``SystemExit`` inside, so that what must be put back is. Without this, it would end the program
+    at once."""
+
+    def end(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

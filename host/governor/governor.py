@@ -40,7 +40,7 @@ _LOG_TAIL = 50
 
 
 class Governor:
-    """The governor of one camera loop.
+    """The governor of one camera loop, or of another loop that repeats the same work.
 
     Args:
         limits: the limits to keep.
@@ -49,6 +49,7 @@ class Governor:
         idle_w: the idle power of the device in watts, if the host profile has it; None: learn it.
         max_w: the power at full load in watts, if the host profile has it; it determines the first setting under a
             power budget.
+        item: what the loop repeats, for the reasons of the actions. All that is said of frames is true of it.
     """
 
     def __init__(
@@ -58,12 +59,14 @@ class Governor:
         interval_s: float = 1.0,
         idle_w: float | None = None,
         max_w: float | None = None,
+        item: str = "frame",
     ) -> None:
         self.limits = limits
         self.levers = list(levers)
         self.log: list[Action] = []
         self.note = ""  # the reason why a limit cannot be kept, or ""
         self._idle_w, self._max_w = idle_w, max_w
+        self._item, self._unit = item, "fps" if item == "frame" else f"{item}s/s"
         self._space = SettingSpace(self.levers)
         self._power, self._latency = PowerModel(self._space, idle_w), LatencyModel(self._space)
         self._planner = Planner(self._space, self._power, self._latency)
@@ -101,9 +104,8 @@ class Governor:
         low = next((level for level in range(lever.levels) if lever.cost(level) <= share), lever.levels - 1)
         new_levels = list(self._levels())
         new_levels[fps] = low
-        actions = self._apply(
-            t_s, tuple(new_levels), "starts at a low rate because the cost of a frame is not known yet"
-        )
+        reason = f"starts at a low rate because the cost of a {self._item} is not known yet"
+        actions = self._apply(t_s, tuple(new_levels), reason)
         self._history.begin()
         return actions
 
@@ -163,11 +165,8 @@ class Governor:
         new_levels = list(self._levels())
         new_levels[fps] = level
         self._last_raise_s = t_s
-        return self._apply(
-            t_s,
-            tuple(new_levels),
-            f"{target:.2f} W allow this rate even if each frame takes the power of full load",
-        )
+        reason = f"{target:.2f} W allow this rate even if each {self._item} takes the power of full load"
+        return self._apply(t_s, tuple(new_levels), reason)
 
     def _levels(self) -> tuple[int, ...]:
         return tuple(lever.level for lever in self.levers)
@@ -291,7 +290,7 @@ class Governor:
             lever = self.levers[i]
             before = lever.label(lever.level)
             text = reason + (
-                f"; expected {plan.watts:.2f} W at {plan.rate:.1f} fps" if plan is not None else ""
+                f"; expected {plan.watts:.2f} W at {plan.rate:.1f} {self._unit}" if plan is not None else ""
             )
             try:
                 lever.move(levels[i])

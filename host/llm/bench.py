@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from arenite.host.llm.budget.result import BudgetResult
 from arenite.host.llm.calibration import Calibration
 from arenite.host.llm.language_model import LanguageModel
 from arenite.host.llm.measurement import DecodeRun, Measurement
@@ -19,7 +20,8 @@ SCHEMA = "arenite.lm-bench/1"
 @dataclass(frozen=True)
 class LanguageModelBench:
     """``model`` with a context of ``context`` tokens in a cache of type ``cache_type``, measured on this computer,
-    whose profile is ``host``. ``calibration``: None if this computer has none for this model."""
+    whose profile is ``host``. ``calibration``: None if this computer has none for this model. ``budget``: None without
+    a budget."""
 
     model: LanguageModel
     host: HostProfile
@@ -27,6 +29,7 @@ class LanguageModelBench:
     cache_type: str
     measurement: Measurement
     calibration: Calibration | None
+    budget: BudgetResult | None = None
 
     @property
     def run(self) -> DecodeRun:
@@ -135,4 +138,5 @@ class LanguageModelBench:
                 "kind": run.power.kind,
                 "source": run.power.source,
             },
+            "budget": None if self.budget is None else self.budget.to_json(),
         }

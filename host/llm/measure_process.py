@@ -1,30 +1,38 @@
 """Measure a language model in a process of its own: ``python -m arenite.host.llm.measure_process``.
 
-The process holds nothing but the model, so its memory is that of the model. It reads a JSON object from standard input:
-``path``, ``context``, ``cache_type``, ``threads`` (or null), ``vocabulary`` and ``runs``, a list of [tokens of the
-prompt, tokens to decode]. It writes one JSON object per line to standard output: {"event": "first"} when the first
-token of a run is there, {"event": "run", ...} after the run, {"event": "end", ...} and, if it fails,
-{"event": "error", ...}. The log of llama.cpp goes to standard error.
+The process holds nothing but the model, so its memory is that of the model. It reads a JSON object in one line from
+standard input: ``path``, ``context``, ``cache_type``, ``threads`` (or null), ``vocabulary``, ``paced`` and ``runs``, a
+list of [tokens of the prompt, tokens to decode]. It writes one JSON object per line to standard output:
+{"event": "first"} when the first token of a run is there, {"event": "run", ...} after the run, {"event": "end", ...}
+and, if it fails, {"event": "error", ...}. The log of llama.cpp goes to standard error.
+
+If ``paced`` is true, it writes {"event": "full", "token_s": ...} before the runs and {"event": "piece", ...} after each
+piece of work. After each of these it waits for a line with the next ``PieceSizes`` as JSON, so the reader decides how
+long it pauses.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
 import random
 import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from arenite.errors import AreniteError, ToolError, UsageError
+from arenite.errors import AreniteError, UsageError
+from arenite.host.llm.budget.pieces import Piece, PieceSizes, decode_in_pieces, measure_token_s
 from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
+from arenite.host.llm.llama_cpp_tokens import LlamaCppTokens
+from arenite.host.llm.resident_memory import resident_bytes
 
 
 def main() -> None:
     """Measure, as the module says."""
-    job = json.load(sys.stdin)
+    job = json.loads(sys.stdin.readline())
     try:
         options = LlamaCppOptions(
             Path(job["path"]), job["context"], job["cache_type"], job["threads"], has_log=True
@@ -33,8 +41,9 @@ def main() -> None:
         # The time of a token does not depend on which tokens are in the prompt. The seed gives the same ones each time.
         numbers = random.Random(0)
         prompt = [numbers.randrange(job["vocabulary"]) for _ in range(job["context"])]
+        decode = _paced(runtime) if job["paced"] else runtime.decode
         for length, tokens in job["runs"]:
-            _write(_run(runtime, prompt[:length], tokens))
+            _write(_run(decode, prompt[:length], tokens))
         end = {"event": "end", "resident_bytes": resident_bytes()}
     except AreniteError as error:
         is_usage = isinstance(error, UsageError)
@@ -44,12 +53,42 @@ def main() -> None:
     runtime.close()
 
 
-def _run(runtime: LlamaCppRuntime, prompt: list[int], tokens: int) -> dict[str, Any]:
+def _paced(runtime: LlamaCppRuntime) -> Callable[[Sequence[int], int], Iterator[int]]:
+    """Return a function like ``LlamaCppRuntime.decode`` that waits for the reader of standard output."""
+    requests = LlamaCppTokens(runtime.port, runtime.key)
+    pacer = _Reader()
+    pacer.tell({"event": "full", "token_s": measure_token_s(requests)})
+
+    def decode(prompt: Sequence[int], tokens: int) -> Iterator[int]:
+        count = 0
+        for piece in decode_in_pieces(requests, prompt, tokens, pacer, ignores_end=True):
+            count += len(piece)
+            yield count
+
+    return decode
+
+
+class _Reader:
+    """The pacer at the other end of standard output and standard input."""
+
+    sizes = PieceSizes(1, 1)
+
+    def worked(self, piece: Piece) -> None:
+        self.tell({"event": "piece", **asdict(piece)})
+
+    def tell(self, event: dict[str, Any]) -> None:
+        _write(event)
+        self.sizes = PieceSizes(**json.loads(sys.stdin.readline()))
+
+
+def _run(
+    decode: Callable[[Sequence[int], int], Iterator[int]], prompt: list[int], tokens: int
+) -> dict[str, Any]:
     """Decode ``tokens`` tokens, and return the seconds until the first, the wall-clock seconds of each of the others,
     and their processor seconds, which do not count the time of other programs."""
     started = time.perf_counter()
     walls, processors, counts = list[float](), list[float](), list[int]()
-    for count in runtime.decode(prompt, tokens):
+    for count in decode(prompt, tokens):
         if counts and count == counts[-1]:
             continue  # the rest of a text that was told before
         counts.append(count)
@@ -72,25 +111,6 @@ def per_token(times: list[float], counts: list[int]) -> list[float]:
     for (start, first), (end, last) in pairwise(zip(times, counts, strict=True)):
         result += [(end - start) / (last - first)] * (last - first)
     return result
-
-
-def resident_bytes() -> int:
-    """Return the largest resident set that this process has had. Raises ``ToolError`` where the system does not tell
-    (Windows)."""
-    try:
-        for line in Path("/proc/self/status").read_text("ascii", "replace").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    try:
-        resource: Any = importlib.import_module("resource")
-    except ImportError as error:
-        raise ToolError(
-            "This system does not tell the memory of a process.", "Measure on Linux or macOS."
-        ) from error
-    largest = int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-    return largest if sys.platform == "darwin" else largest * 1024
 
 
 def _write(event: dict[str, Any]) -> None:

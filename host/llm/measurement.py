@@ -8,12 +8,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from statistics import median
 from typing import IO, Any
 
 from arenite.errors import ToolError, UsageError
 from arenite.host.energy.base import PowerMeter
+from arenite.host.llm.budget.pieces import Piece
+from arenite.host.llm.budget.token_budget import TokenBudget
 from arenite.host.llm.language_model import LanguageModel
 from arenite.host.llm.power_readings import MeanPower, PowerReadings
 
@@ -67,10 +70,12 @@ def measure(
     runs: Sequence[tuple[int, int]],
     meter: PowerMeter,
     report: Callable[[str], None],
+    open_budget: Callable[[float], TokenBudget] | None = None,
 ) -> Measurement:
     """Run ``model`` in a process of its own, which holds nothing else. ``runs``: for each run the tokens of the prompt,
     and how many to decode. Each prompt begins with the one before, which is not computed again. ``report`` is called
-    with the progress as text.
+    with the progress as text. ``open_budget`` gets the measured seconds per token and returns the budget that reads the
+    power and decides about pauses, instead of ``meter``; the caller closes it.
 
     Raises:
         UsageError: The package xllamacpp is not installed.
@@ -82,9 +87,10 @@ def measure(
         "cache_type": cache_type,
         "threads": threads,
         "vocabulary": model.architecture.vocabulary,
+        "paced": open_budget is not None,
         "runs": list(runs),
     }
-    power = PowerReadings(meter, threads or 1)
+    readings = PowerReadings(meter, threads or 1)
     with tempfile.TemporaryFile() as log:
         with subprocess.Popen(
             [sys.executable, "-m", "arenite.host.llm.measure_process"],
@@ -95,14 +101,14 @@ def measure(
         ) as process:
             try:
                 assert process.stdin is not None and process.stdout is not None
-                process.stdin.write(json.dumps(job))
-                process.stdin.close()
-                done, resident_bytes = _receive(process.stdout, runs, power, report)
+                pipes = _Pipes(process.stdin, process.stdout)
+                pipes.answer(job)
+                done, resident_bytes = _receive(pipes, runs, readings, report, open_budget)
             except BaseException:
                 process.kill()
                 raise
             finally:
-                power.stop()
+                readings.stop()
         log.seek(0)
         text = log.read().decode("utf-8", "replace")
     if resident_bytes == 0:
@@ -119,22 +125,48 @@ def measure(
     return Measurement(done, resident_bytes, tuple(map(float, caches)), int(counts[0]))
 
 
+@dataclass(frozen=True)
+class _Pipes:
+    """Standard input and standard output of the process that measures."""
+
+    stdin: IO[str]
+    stdout: IO[str]
+
+    def answer(self, content: dict[str, Any]) -> None:
+        # A process that has ended is noticed at the end of its output.
+        with suppress(BrokenPipeError):
+            self.stdin.write(json.dumps(content) + "\n")
+            self.stdin.flush()
+
+
 def _receive(
-    lines: IO[str], runs: Sequence[tuple[int, int]], power: PowerReadings, report: Callable[[str], None]
+    pipes: _Pipes,
+    runs: Sequence[tuple[int, int]],
+    readings: PowerReadings,
+    report: Callable[[str], None],
+    open_budget: Callable[[float], TokenBudget] | None,
 ) -> tuple[tuple[DecodeRun, ...], int]:
     """Read the events of the process. Return the runs and the bytes of its memory, which are 0 if it ended early."""
     done = list[DecodeRun]()
+    power: PowerReadings | TokenBudget = readings
     report(f"Loading the model and reading {runs[0][0]:,} tokens.")
-    for line in lines:
+    for line in pipes.stdout:
         event: dict[str, Any] = json.loads(line)
+        kind = event.pop("event")
         prompt, tokens = runs[min(len(done), len(runs) - 1)]
-        if event["event"] == "first":
+        if kind == "first":
             report(f"Decoding {tokens:,} tokens after {prompt:,}.")
             power.start()
-        elif event["event"] == "run":
+        elif kind == "run":
             times = tuple(event["token_s"]), tuple(event["processor_s"])
             done.append(DecodeRun(prompt, event["first_s"], *times, power.stop()))
-        elif event["event"] == "error":
+        elif kind == "full" and open_budget is not None:
+            budget = power = open_budget(event["token_s"])
+            pipes.answer(asdict(budget.sizes))
+        elif kind == "piece" and isinstance(power, TokenBudget):
+            power.worked(Piece(**event))
+            pipes.answer(asdict(power.sizes))
+        elif kind == "error":
             raise (UsageError if event["is_usage"] else ToolError)(event["problem"], event["hint"])
         else:
             return tuple(done), event["resident_bytes"]

@@ -8,8 +8,10 @@ import click
 
 from arenite.counts import count_of
 from arenite.errors import UsageError
+from arenite.host.cli.ending_signals import cleaned_up_after_sigterm
 from arenite.host.cli.language_model.loading import check_free_memory, check_memory
 from arenite.host.cli.language_model.options import (
+    budget_options,
     cache_type_option,
     context_option,
     model_argument,
@@ -17,9 +19,14 @@ from arenite.host.cli.language_model.options import (
 )
 from arenite.host.energy.power_sources import open_power
 from arenite.host.llm.bench import LanguageModelBench
+from arenite.host.llm.budget.instruments import open_instruments
+from arenite.host.llm.budget.open import budget_result, open_token_budget
+from arenite.host.llm.budget.options import BudgetOptions
+from arenite.host.llm.budget.result import BudgetResult
+from arenite.host.llm.budget.token_budget import TokenBudget
 from arenite.host.llm.calibration import calibrate, calibration_runs, load_calibration, store_calibration
 from arenite.host.llm.language_model import LanguageModel
-from arenite.host.llm.measurement import measure
+from arenite.host.llm.measurement import Measurement, measure
 from arenite.host.report.console import note, print_json, show, table
 from arenite.profiles.hosts import HostProfile, detect_host
 
@@ -54,6 +61,7 @@ _MIB = 1 << 20
         "number of threads, and keep that for later runs."
     ),
 )
+@budget_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def bench(
     model: Path,
@@ -64,41 +72,78 @@ def bench(
     tokens: int,
     with_calibration: bool,
     as_json: bool,
+    budget: BudgetOptions,
 ) -> int:
     """Measure MODEL, a language model, on this computer with llama.cpp.
 
     MODEL is a .gguf file, or the name of a language model of the zoo, such as smollm2_135m, which is downloaded once.
 
     Shows the time to the first token, the time per token, the memory and the energy beside what `arenite fit`
-    predicts. The prompt is random, and the model does not end its answer early.
+    predicts. The prompt is random, and the model does not end its answer early. The exit code is 1 if a limit of a
+    budget was not kept.
 
     Needs the package xllamacpp (pip install 'arenite[llm]').
     """
-    described = check_memory(model, context, cache_type)
+    described = check_memory(model, context, cache_type, memory_mb=budget.memory_mb)
     prompt = min(512, context // 2) if prompt_tokens is None else prompt_tokens
     if prompt + tokens > context:
         raise UsageError(
             f"A prompt of {prompt:,} tokens and {tokens:,} more are longer than the context of {context:,}.",
             "Give a larger --context, or smaller --prompt-tokens or --tokens.",
         )
+    if with_calibration and budget.is_governed:
+        raise UsageError(
+            "--calibrate measures without pauses, so it cannot keep --budget.",
+            "Calibrate first, and then measure with --budget.",
+        )
     host = detect_host()
     if with_calibration:
-        _calibrate(described, host, cache_type, threads)
-    measured = measure(described, context, cache_type, threads, [(prompt, tokens)], open_power(), note)
+        _calibrate(described, host, cache_type, threads, budget.memory_mb)
+    measured, kept = _measure(described, context, cache_type, threads, (prompt, tokens), budget)
     calibration = load_calibration(described.quantization, cache_type, measured.threads)
-    result = LanguageModelBench(described, host, context, cache_type, measured, calibration)
+    result = LanguageModelBench(described, host, context, cache_type, measured, calibration, kept)
     if as_json:
         print_json(result.to_json())
     else:
         _show(result)
-    return 0
+    return 0 if kept is None or kept.is_kept else 1
 
 
-def _calibrate(model: LanguageModel, host: HostProfile, cache_type: str, threads: int | None) -> None:
+def _measure(
+    model: LanguageModel,
+    context: int,
+    cache_type: str,
+    threads: int | None,
+    run: tuple[int, int],
+    budget: BudgetOptions,
+) -> tuple[Measurement, BudgetResult | None]:
+    """Measure ``run`` within ``budget``."""
+    instruments = open_instruments(budget) if budget.is_governed else None
+    opened = list[TokenBudget]()
+
+    def open_budget(token_s: float) -> TokenBudget:
+        assert instruments is not None
+        opened.append(open_token_budget(budget, instruments, token_s, threads))
+        return opened[-1]
+
+    with cleaned_up_after_sigterm():
+        try:
+            opener = None if instruments is None else open_budget
+            measured = measure(model, context, cache_type, threads, [run], open_power(), note, opener)
+            governed = opened[0] if opened else None
+            return measured, budget_result(budget, lambda: measured.resident_bytes, governed)
+        finally:
+            for each in opened:
+                each.close()
+
+
+def _calibrate(
+    model: LanguageModel, host: HostProfile, cache_type: str, threads: int | None, memory_mb: float | None
+) -> None:
     """Measure and store the rates of this computer."""
     runs = calibration_runs(model)
     context = sum(runs[-1])
-    check_free_memory(model, context, cache_type)
+    check_free_memory(model, context, cache_type, memory_mb=memory_mb)
     measured = measure(model, context, cache_type, threads, runs, open_power(), note)
     low, high = (
         (run.depth, run.undisturbed_s(measured.threads, host.compute.processor)) for run in measured.runs
@@ -151,3 +196,5 @@ def _show(result: LanguageModelBench) -> None:
         )
     if run.power is not None:
         show(f"Power: {run.power.watts:.1f} W, {run.power.kind} ({run.power.source}).")
+    for sentence in [] if result.budget is None else result.budget.sentences():
+        note(sentence)

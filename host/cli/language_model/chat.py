@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
+from arenite.host.cli.ending_signals import cleaned_up_after_sigterm
 from arenite.host.cli.language_model.loading import check_memory
 from arenite.host.cli.language_model.options import (
+    budget_options,
     cache_type_option,
     context_option,
     model_argument,
     threads_option,
 )
+from arenite.host.llm.budget.instruments import open_instruments
+from arenite.host.llm.budget.memory_watch import MemoryWatch
+from arenite.host.llm.budget.open import budget_result, open_token_budget
+from arenite.host.llm.budget.options import BudgetOptions
+from arenite.host.llm.budget.paced_chat import PacedChat
+from arenite.host.llm.budget.pieces import measure_token_s
 from arenite.host.llm.chat import Conversation
 from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
+from arenite.host.llm.llama_cpp_tokens import LlamaCppTokens
+from arenite.host.llm.resident_memory import resident_bytes
+from arenite.host.llm.runtime import ChatRuntime
 from arenite.host.report.console import note
 from arenite.printable import printable_lines
 
@@ -43,6 +55,7 @@ _ENDS = ("/exit", "/quit")
     metavar="TOKENS",
     help="The longest answer.",
 )
+@budget_options
 def chat(
     model: Path,
     prompt: str | None,
@@ -51,6 +64,7 @@ def chat(
     cache_type: str,
     threads: int | None,
     max_tokens: int,
+    budget: BudgetOptions,
 ) -> int:
     """Talk with MODEL, a language model, in the terminal.
 
@@ -59,24 +73,42 @@ def chat(
     Answers go to standard output while they are decoded. After each, standard error shows the measured time to the
     first token and the tokens per second. The lines /exit and /quit end the conversation.
 
-    The model is not loaded if its predicted memory is more than this computer has free. Needs the package
-    xllamacpp (pip install 'arenite[llm]').
+    The model is not loaded if its predicted memory is more than this computer has free. With a budget, standard error
+    shows at the end what was held, and the exit code is 1 if a limit was not kept. Needs the package xllamacpp
+    (pip install 'arenite[llm]').
     """
-    path = check_memory(model, context, cache_type).path
+    path = check_memory(model, context, cache_type, memory_mb=budget.memory_mb).path
+    instruments = open_instruments(budget) if budget.is_governed else None
     options = LlamaCppOptions(path, context, cache_type, threads)
-    with contextlib.closing(LlamaCppRuntime(options)) as runtime:
-        conversation = Conversation(runtime, system)
-        if prompt is not None:
-            _answer(conversation, prompt, max_tokens)
-            return 0
-        note("Ask. /exit ends the conversation.")
-        for line in sys.stdin:
-            question = line.strip()
-            if question in _ENDS:
-                break
-            if question:
-                _answer(conversation, question, max_tokens)
-    return 0
+    with cleaned_up_after_sigterm(), contextlib.ExitStack() as stack:
+        loaded = stack.enter_context(contextlib.closing(LlamaCppRuntime(options)))
+        runtime: ChatRuntime = loaded
+        governed = None
+        if instruments is not None:
+            tokens = LlamaCppTokens(loaded.port, loaded.key)
+            governed = open_token_budget(budget, instruments, measure_token_s(tokens), threads)
+            stack.callback(governed.close)
+            runtime = PacedChat(tokens, governed, loaded.close)
+        conversation, watch = Conversation(runtime, system), MemoryWatch(budget.memory_mb, note)
+        for question in _questions() if prompt is None else [prompt]:
+            _answer(conversation, question, max_tokens)
+            watch.look()
+        result = budget_result(budget, resident_bytes, governed)
+    if result is None:
+        return 0
+    for sentence in result.sentences():
+        note(sentence)
+    return 0 if result.is_kept else 1
+
+
+def _questions() -> Iterator[str]:
+    note("Ask. /exit ends the conversation.")
+    for line in sys.stdin:
+        question = line.strip()
+        if question in _ENDS:
+            break
+        if question:
+            yield question
 
 
 def _answer(conversation: Conversation, question: str, max_tokens: int) -> None:

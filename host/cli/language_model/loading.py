@@ -9,21 +9,28 @@ from arenite.host.llm.free_memory import available_bytes
 from arenite.host.llm.language_model import LanguageModel
 from arenite.host.llm.memory import longest_context, predict_memory
 from arenite.host.llm.prediction import read_language_model
+from arenite.host.llm.resident_memory import resident_bytes
 from arenite.host.llm.zoo_models import language_model_path, zoo_language_models
 from arenite.profiles.hosts import detect_host
 
 
 def check_memory(
-    model: Path, context: int, cache_type: str, slots: int = 1, more_mib: int = 0
+    model: Path,
+    context: int,
+    cache_type: str,
+    slots: int = 1,
+    more_mib: int = 0,
+    memory_mb: float | None = None,
 ) -> LanguageModel:
     """Return what the header of ``model`` describes, a GGUF file or the name of a language model of the zoo. That is
-    downloaded if the cache does not have it. ``slots`` is the number of contexts, and ``more_mib`` is memory that is
-    needed besides.
+    downloaded if the cache does not have it. ``slots`` is the number of contexts, ``more_mib`` is memory that is needed
+    besides, and ``memory_mb`` the most MB that all may take, or None.
 
     Raises:
         UsageError: It is another file or another model of the zoo, or was trained with a shorter context.
-        ToolError: The model could not be downloaded.
-        DoesNotFitError: The model needs more memory than this computer has free.
+        ToolError: The model could not be downloaded, or there is a budget of memory, but this system does not tell the
+            memory of a process.
+        DoesNotFitError: The model needs more memory than this computer has free, or than ``memory_mb``.
     """
     path = language_model_path(model)
     if path.suffix.lower() != ".gguf":
@@ -32,35 +39,48 @@ def check_memory(
             "Give the file of a language model with its weights, or the name of one of the zoo: "
             f"{', '.join(zoo_language_models())}.",
         )
+    if memory_mb is not None:
+        resident_bytes()  # which the budget is compared with: an error where the system does not tell it
     described = read_language_model(path)
     if context > described.architecture.context:
         raise UsageError(
             f"{path.name} was trained with a context of {described.architecture.context:,} tokens.",
             f"Give --context {described.architecture.context} or less.",
         )
-    check_free_memory(described, context, cache_type, slots, more_mib)
+    check_free_memory(described, context, cache_type, slots, more_mib, memory_mb)
     return described
 
 
 def check_free_memory(
-    model: LanguageModel, context: int, cache_type: str, slots: int = 1, more_mib: int = 0
+    model: LanguageModel,
+    context: int,
+    cache_type: str,
+    slots: int = 1,
+    more_mib: int = 0,
+    memory_mb: float | None = None,
 ) -> None:
-    """Raise ``DoesNotFitError`` if the model needs more memory than this computer has free. The arguments are those of
-    ``check_memory``. Where the system does not tell its free memory, nothing is checked."""
+    """Raise ``DoesNotFitError`` if the model needs more memory than this computer has free, or than ``memory_mb``. The
+    arguments are those of ``check_memory``. Where the system does not tell its free memory, only ``memory_mb`` is
+    checked."""
     host, free = detect_host(), available_bytes()
-    if free is None:
+    budget = None if memory_mb is None else round(memory_mb * 1e6)
+    has_small_budget = budget is not None and (free is None or budget < free)
+    limit = budget if has_small_budget else free
+    if limit is None:
         return
-    free -= more_mib << 20
+    limit -= more_mib << 20
     need = predict_memory(model, host, context * slots, cache_type)
-    if need.total > free:
-        size_gib = max(free, 0) / 2**30 + host.memory.reserved_gib
-        longest = longest_context(model, host, cache_type, size_gib) // slots
-        hint = (
-            f"Give --context {longest} or less."
-            if longest
-            else "Take a smaller quantization, or end other programs."
-        )
-        raise DoesNotFitError(
-            f"{model.path.name} needs about {need.total:,} bytes for its context, but {free:,} are free.",
-            hint,
-        )
+    if need.total <= limit:
+        return
+    size_gib = max(limit, 0) / 2**30 + host.memory.reserved_gib
+    longest = longest_context(model, host, cache_type, size_gib) // slots
+    if longest:
+        hint = f"Give --context {longest} or less."
+    elif has_small_budget:
+        hint = "Take a smaller quantization, or give a larger --memory-budget."
+    else:
+        hint = "Take a smaller quantization, or end other programs."
+    numbers = f"--memory-budget allows {limit:,}" if has_small_budget else f"{limit:,} are free"
+    raise DoesNotFitError(
+        f"{model.path.name} needs about {need.total:,} bytes for its context, but {numbers}.", hint
+    )

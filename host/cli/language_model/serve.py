@@ -14,9 +14,11 @@ from arenite.host.cli.language_model.loading import check_memory
 from arenite.host.cli.language_model.options import (
     cache_type_option,
     context_option,
+    memory_budget_option,
     model_argument,
     threads_option,
 )
+from arenite.host.llm.budget.memory_watch import MemoryWatch
 from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
 from arenite.host.report.console import note, show
 
@@ -47,6 +49,7 @@ from arenite.host.report.console import note, show
     show_default=True,
     help="Requests that may wait. Others are refused with status 429.",
 )
+@memory_budget_option
 @click.option(
     "--prompt-cache",
     "prompt_cache_mib",
@@ -65,6 +68,7 @@ def serve(
     slots: int,
     queue: int,
     prompt_cache_mib: int,
+    memory_mb: float | None,
 ) -> int:
     """Serve MODEL, a language model, to programs of this computer.
 
@@ -77,7 +81,7 @@ def serve(
     The model is not loaded if its predicted memory is more than this computer has free. Needs the packages xllamacpp
     and h11 (pip install 'arenite[llm]').
     """
-    path = check_memory(model, context, cache_type, slots, prompt_cache_mib).path
+    path = check_memory(model, context, cache_type, slots, prompt_cache_mib, memory_mb).path
     try:
         module = importlib.import_module("arenite.host.llm.completion_server")
     except ImportError as error:
@@ -91,6 +95,7 @@ def serve(
         server.start()
         with contextlib.closing(server):
             show(server.url)
+            watch = MemoryWatch(memory_mb, note)
             while not ended.wait(1.0):  # a wait without a limit would block signals on Windows
-                pass
+                watch.look()
     return 0

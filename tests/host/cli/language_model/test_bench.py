@@ -9,6 +9,7 @@ import pytest
 
 from arenite.host.llm.calibration import Calibration, store_calibration
 from tests.host.cli.conftest import Arenite
+from tests.host.cli.language_model.sensor_tree import sensors
 from tests.host.llm.gguf_files import small_llama
 from tests.host.llm.smollm2 import smollm2
 
@@ -30,6 +31,9 @@ def test_prompts_and_contexts_that_do_not_fit_are_refused(arenite: Arenite, tmp_
         2, "240 tokens and 32 more", "context of 256"
     )
     arenite("bench", tmp_path / "missing.gguf").refused(2, "missing.gguf")
+    arenite("bench", path, "--calibrate", "--budget", "power=5W").refused(
+        2, "--calibrate measures without pauses"
+    )
 
 
 @pytest.mark.skipif(HAS_RUNTIME, reason="xllamacpp is installed")
@@ -72,3 +76,31 @@ def test_a_real_model_is_measured(
     assert result["token_s"]["p50"] <= result["token_s"]["p90"] <= result["token_s"]["p99"]
     shown = arenite("bench", path, *options, "--tokens", 4)
     assert shown.code == 0 and "Calibrated with other.gguf" in shown.out
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_RUNTIME, reason="xllamacpp is not installed")
+def test_a_real_model_is_measured_within_a_budget(arenite: Arenite, tmp_path: Path) -> None:
+    """The sensor always tells 7 W, so a limit of 5 W cannot be kept, and the governor pauses as long as it can."""
+    path = smollm2()
+    sensors(tmp_path, watts=7.0)
+    options = ("--context", 256, "--threads", 1, "--prompt-tokens", 16, "--tokens", 4, "--root", tmp_path)
+    run = arenite("bench", path, *options, "--budget", "power=5W", "--memory-budget", 1000, "--json")
+    budget = run.json["budget"]
+    assert run.code == 1 and not budget["kept"]
+    assert [(limit["limit"], limit["kept"]) for limit in budget["limits"]] == [
+        ("power", False),
+        ("memory", True),
+    ]
+    governor = budget["governor"]
+    assert governor["pauses"]["count"] > 0 and governor["tokens_s"]["lost"] > 0
+    assert (
+        governor["power"]["mean"] == pytest.approx(7.0, rel=0.01) and governor["power"]["kind"] == "measured"
+    )
+    assert governor["settings"]["tokens_s"] < governor["tokens_s"]["full"]
+    assert any("no setting keeps the limits" in note for note in governor["notes"])
+    # The pauses are in the time of a token, and not in its processor time.
+    rates = run.json["decode_tokens_s"]
+    assert rates["value"] < rates["undisturbed"]
+    shown = arenite("bench", path, *options, "--budget", "power=50W")
+    assert shown.code == 0 and "Limit of power, 50 W: kept (7.00 W, measured)." in shown.err

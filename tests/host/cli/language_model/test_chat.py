@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 from pathlib import Path
 
 import pytest
 
+from arenite.host.cli.language_model.loading import check_memory
+from arenite.host.llm.memory import predict_memory
+from arenite.profiles.hosts import detect_host
 from tests.host.cli.conftest import Arenite
+from tests.host.cli.language_model.sensor_tree import sensors
 from tests.host.llm.gguf_files import small_llama
 from tests.host.llm.smollm2 import smollm2
 
@@ -32,6 +37,28 @@ def test_other_files_and_contexts_are_refused(arenite: Arenite, tmp_path: Path) 
     arenite("chat", tmp_path / "missing.gguf").refused(2, "missing.gguf")
 
 
+def test_budgets_that_cannot_be_kept_are_refused_before_the_model_is_loaded(
+    arenite: Arenite, tmp_path: Path
+) -> None:
+    path = small_llama().write(tmp_path / "model.gguf")
+    chat = ("chat", path, "--prompt", "hello")
+    arenite(*chat, "--budget", "latency=50ms").refused(2, "'latency' is not a limit", "power=5W")
+    arenite(*chat, "--budget", "power=5W", "--power-source", "none").refused(2, "No power source 'none'")
+    arenite(*chat, "--budget", "power=5W", "--host", "no_such_host").refused(2, "no_such_host")
+    arenite(*chat, "--memory-budget", 10).refused(
+        1, "--memory-budget allows 10,000,000", "larger --memory-budget"
+    )
+
+
+def test_a_memory_budget_names_the_longest_context(arenite: Arenite, tmp_path: Path) -> None:
+    path = small_llama().write(tmp_path / "model.gguf")
+    need = predict_memory(check_memory(path, 1024, "f16"), detect_host(), 1024)
+    megabytes = (need.total + 1000) / 1e6
+    for command in ("chat", "bench", "serve"):
+        run = arenite(command, path, "--context", 2048, "--memory-budget", megabytes)
+        run.refused(1, f"--memory-budget allows {need.total + 1000:,}", "Give --context 1024 or less")
+
+
 @pytest.mark.skipif(HAS_RUNTIME, reason="xllamacpp is installed")
 def test_a_missing_runtime_is_named(arenite: Arenite, tmp_path: Path) -> None:
     path = small_llama().write(tmp_path / "model.gguf")
@@ -53,3 +80,19 @@ def test_a_real_model_answers(arenite: Arenite) -> None:
         "1",
     )
     assert run.code == 0 and "Paris" in run.out and "Measured: " in run.err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_RUNTIME, reason="xllamacpp is not installed")
+def test_a_real_model_answers_within_a_budget(
+    arenite: Arenite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = smollm2()
+    sensors(tmp_path, watts=3.0)
+    monkeypatch.setattr("sys.stdin", io.StringIO("What is the capital of France? One word.\n/exit\n"))
+    options = ("--max-tokens", 8, "--threads", 1, "--root", tmp_path)
+    run = arenite("chat", path, *options, "--budget", "power=20W,temperature=90C", "--memory-budget", 5000)
+    assert run.code == 0 and "Paris" in run.out
+    assert "Limit of power, 20 W: kept (3.00 W, measured)." in run.err
+    assert "Limit of temperature, 90 °C: kept" in run.err and "Limit of memory, 5000 MB: kept" in run.err
+    assert "INA3221" in run.err and "Last settings: tokens_s " in run.err

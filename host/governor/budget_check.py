@@ -1,4 +1,4 @@
-"""Compare a run of the camera loop with its budget. Only a measured value decides whether a limit was kept."""
+"""Compare a run with its budget. Only a measured value decides whether a limit was kept."""
 
 from __future__ import annotations
 
