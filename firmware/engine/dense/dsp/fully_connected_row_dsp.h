@@ -8,15 +8,14 @@
  *     QUAD_WORDS          the number of words of a quad in addition to its filters
  *     GROUP_WORDS         the number of words of a quad's filters for a group of eight inputs
  *     QUAD_REQUANT_WORDS  the number of words of a quad in the table of the requantization
- *     WIDENED(p)          code to run after the row has been widened
+ *     WIDEN(p)            code that widens the row and computes the values of DOT_WORK_MORE
  */
 #include "affine_requant.h"
 #include "widen_row_dsp.h"
 
 void FULLY_CONNECTED(const ar_fully_connected_dsp_params *p)
 {
-    widen_row(p->scratch, p->input, p->depth);
-    WIDENED(p);
+    WIDEN(p);
 
     const int32_t quads = p->units / 4;
     const int32_t size = QUAD_WORDS + p->groups * GROUP_WORDS;

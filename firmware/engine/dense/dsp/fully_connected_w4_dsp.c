@@ -11,9 +11,10 @@ typedef ar_row_dot_w4_dsp dot_work;
 #define QUAD_WORDS 4
 #define GROUP_WORDS 4
 #define QUAD_REQUANT_WORDS 8
-/* Computes eight times the sum of the inputs in the even words, sums[0], and in the odd words, sums[1]. */
-#define WIDENED(p)   \
-    int32_t sums[3]; \
+/* Also computes eight times the sum of the inputs in the even words, sums[0], and in the odd words, sums[1]. */
+#define WIDEN(p)                                     \
+    widen_row((p)->scratch, (p)->input, (p)->depth); \
+    int32_t sums[3];                                 \
     ar_sum8_dsp((p)->scratch, (p)->groups * 2, 2, sums)
 
 #include "fully_connected_row_dsp.h"
