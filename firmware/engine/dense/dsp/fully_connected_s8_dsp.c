@@ -6,7 +6,7 @@
 
 typedef ar_row_dot_s8_dsp dot_work;
 #define FULLY_CONNECTED ar_fully_connected_s8_dsp
-#define DOT_WORK_MORE , products
+#define DOT_WORK_MORE .products = products
 #define DOT4 ar_row_dot4_s8_dsp
 #define QUAD_WORDS 4
 #define GROUP_WORDS 8

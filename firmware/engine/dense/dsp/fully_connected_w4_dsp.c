@@ -6,7 +6,7 @@
 
 typedef ar_row_dot_w4_dsp dot_work;
 #define FULLY_CONNECTED ar_fully_connected_w4_dsp
-#define DOT_WORK_MORE , sums[0] + sums[1]
+#define DOT_WORK_MORE .sum = sums[0] + sums[1]
 #define DOT4 ar_row_dot4_w4_dsp
 #define QUAD_WORDS 4
 #define GROUP_WORDS 4

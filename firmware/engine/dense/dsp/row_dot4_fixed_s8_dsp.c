@@ -18,18 +18,18 @@ __attribute__((naked)) void ar_row_dot4_fixed_s8_dsp(const ar_row_dot_s8_dsp *d 
     __asm__(".set ar_stack_ar_row_dot4_fixed_s8_dsp, 64\n" /* the stack use in bytes, read by object_files.py */
             "push {r4-r11, lr}\n"
             "sub sp, #28\n"
-            /* r1 is out, r3 rounding, r5 x, r6 the end of the filters, r7 the number of groups, r8 the first quad,
-             * r9 the products. */
+            /* r1 is out, r3 rounding, r5 the products, r6 x, r7 the end of the filters, r8 the number of groups, r9 the
+             * first quad. */
             "ldm r0, {r1-r9}\n"
-            "mov lr, r8\n"
-            "mov r12, r5\n"
+            "mov lr, r9\n"
+            "mov r12, r6\n"
             "strd r1, r3, [sp]\n"
-            "strd r6, r9, [sp, #8]\n"
-            "add r6, r5, r7, lsl #4\n"
-            "strd r5, r6, [sp, #16]\n"
+            "strd r7, r5, [sp, #8]\n"
+            "add r7, r6, r8, lsl #4\n"
+            "strd r6, r7, [sp, #16]\n"
             /* One round of the loop computes 16 groups. If fewer groups remain for the first round, the code enters the
              * loop after its surplus first groups. */
-            "rsb r8, r7, #0\n"
+            "rsb r8, r8, #0\n"
             "and r8, r8, #15\n"
             "mov r9, #92\n"
             "mul r8, r8, r9\n"

@@ -16,24 +16,20 @@ __attribute__((naked)) void ar_row_dot4_s8_dsp(const ar_row_dot_s8_dsp *d __attr
         ".set ar_stack_ar_row_dot4_s8_dsp, 72\n" /* the stack use in bytes, read by object_files.py */
         "push {r4-r11, lr}\n"
         "sub sp, #36\n"
-        /* r5 is x, r6 the end of the filters, r7 the number of groups, r8 the first quad, r9 the products. */
+        /* r6 is x, r8 the number of groups, r9 the first quad. */
         "ldm r0, {r1-r9}\n"
-        "mov lr, r8\n"
-        "mov r12, r5\n"
+        "mov lr, r9\n"
+        "mov r12, r6\n"
         /* One round of the loop computes four groups. If fewer groups remain for the first round, the code enters
          * the loop after its surplus first groups. */
-        "rsb r0, r7, #0\n"
-        "and r0, r0, #3\n"
+        "rsb r9, r8, #0\n"
+        "and r9, r9, #3\n"
         "mov r10, #92\n"
-        "mul r0, r0, r10\n"
+        "mul r9, r9, r10\n"
         "adr r10, 2f\n"
-        "add r0, r0, r10\n"
-        "add r0, r0, #1\n"
-        "add r8, r5, r7, lsl #4\n"
-        "mov r5, r9\n"
-        "mov r7, r6\n"
-        "mov r6, r12\n"
-        "mov r9, r0\n"
+        "add r9, r9, r10\n"
+        "add r9, r9, #1\n"
+        "add r8, r6, r8, lsl #4\n"
         "stm sp, {r1-r9}\n"
         /* The loop over the quads. */
         "1:\n"

@@ -7,13 +7,14 @@
 #ifndef ARENITE_ROW_DOT_GROUP_S8_DSP_H
 #define ARENITE_ROW_DOT_GROUP_S8_DSP_H
 
-/* Multiplies the filter words `w0` and `w1` of a pair with the input words `x0` and `x1`. */
-#define PAIR(w0, w1, x0, x1, both, b)                                                       \
-    "smlad " both ", " w0 ", " x0 ", " both "\n smlad " both ", " w1 ", " x1 ", " both "\n" \
-    "sxtab16 " w0 ", " x1 ", " w0 "\n sxtab16 " w1 ", " x0 ", " w1 "\n smlad " b ", " w0 ", " w1 ", " b "\n"
-/* Multiplies four inputs with the filters of both pairs. */
-#define FOUR(x0, x1) \
-    "ldm lr!, {r0-r3}\n" PAIR("r0", "r2", x0, x1, "r4", "r5") PAIR("r1", "r3", x0, x1, "r6", "r7")
+#define SMLAD(sum, w, x) "smlad " sum ", " w ", " x ", " sum "\n"
+#define SXTAB16(w, x) "sxtab16 " w ", " x ", " w "\n"
+/* Multiplies four inputs with the filters of both pairs. No instruction needs the result of the one before it, which comes
+ * late on some cores. */
+#define FOUR(x0, x1)                                                                                  \
+    "ldm lr!, {r0-r3}\n" SMLAD("r4", "r0", x0) SMLAD("r6", "r1", x0) SMLAD("r4", "r2", x1)            \
+        SMLAD("r6", "r3", x1) SXTAB16("r0", x1) SXTAB16("r1", x1) SXTAB16("r2", x0) SXTAB16("r3", x0) \
+            SMLAD("r5", "r0", "r2") SMLAD("r7", "r1", "r3")
 /* Multiplies a group of eight inputs. It has 23 instructions of 4 bytes, so the address at which the loop is entered
  * can be computed from the number of groups. */
 #define GROUP "ldm r12!, {r8-r11}\n" FOUR("r8", "r9") FOUR("r10", "r11")

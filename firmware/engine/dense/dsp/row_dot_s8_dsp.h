@@ -25,11 +25,11 @@ typedef struct {
     const int32_t *requant; /* for each pair: both multipliers, and the offset of its second channel */
     int32_t rounding;       /* rounding and shift of the requantization, see dot_s8_dsp.h */
     int32_t shift;
+    int32_t products;    /* sum of the products of inputs, see widen_row */
     const int32_t *x;    /* the widened inputs */
     const int32_t *end;  /* the end of the filters */
     int32_t groups;      /* number of inputs / 8, rounded up, at least 1 */
     const int32_t *quad; /* filters of the first quad */
-    int32_t products;    /* sum of the products of inputs, see widen_row */
 } ar_row_dot_s8_dsp;
 
 /* Computes the outputs of all quads from d->quad to d->end. */
