@@ -167,7 +167,8 @@ def _weight_products(words: np.ndarray) -> np.ndarray:
 
     ``words`` is the result of ``weight_words``, so a group of four weights is in the order 0, 2, 1, 3."""
     low = np.ascontiguousarray(words).view(np.int8)[:, 0::2].astype(np.int64).reshape(len(words), -1, 4)
-    return (low[:, :, 0] * low[:, :, 2] + low[:, :, 1] * low[:, :, 3]).sum(axis=1)
+    products: np.ndarray = (low[:, :, 0] * low[:, :, 2] + low[:, :, 1] * low[:, :, 3]).sum(axis=1)
+    return products
 
 
 def quad_requant(folded: FoldedLayer) -> np.ndarray:
