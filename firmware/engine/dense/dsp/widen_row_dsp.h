@@ -20,13 +20,14 @@ static inline int32_t widen_row(int32_t *x, const int8_t *in, int32_t left)
     int32_t products = 0;
 #ifdef __ARM_FEATURE_DSP
     for (const int32_t *const end = x + left / 8 * 4; x != end;) { /* 11 instructions for 8 bytes */
+        /* The registers ascend for STM. r7 is not among them, because clang may use it as the frame pointer. */
         register int32_t x0 __asm__("r4");
         register int32_t x1 __asm__("r5");
         register int32_t x2 __asm__("r6");
-        register int32_t x3 __asm__("r7");
+        register int32_t x3 __asm__("r8");
         __asm__("ldr r4, [%0], #4\n ldr r6, [%0], #4\n"
-                "sxtb16 r5, r4, ror #8\n sxtb16 r7, r6, ror #8\n sxtb16 r4, r4\n sxtb16 r6, r6\n"
-                "stm %1!, {r4, r5, r6, r7}\n"
+                "sxtb16 r5, r4, ror #8\n sxtb16 r8, r6, ror #8\n sxtb16 r4, r4\n sxtb16 r6, r6\n"
+                "stm %1!, {r4, r5, r6, r8}\n"
                 : "+r"(in), "+r"(x), "=r"(x0), "=r"(x1), "=r"(x2), "=r"(x3)
                 :
                 : "memory");
