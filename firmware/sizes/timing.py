@@ -47,7 +47,7 @@ DEFAULTS = {
 PACKED = {
     "ar_conv_2d_w4_dsp": ("ar_conv_2d_s8_dsp", 1.16),
     "ar_conv_2d_w4_dsp_row": ("ar_conv_2d_s8_dsp_row", 1.16),
-    "ar_fully_connected_w4_dsp": ("ar_fully_connected_s8_dsp", 1.07),
+    "ar_fully_connected_w4_dsp": ("ar_fully_connected_s8_dsp", 1.22),
     "ar_conv_2d_s8_packed": ("ar_conv_2d_s8", 1.15),
     "ar_conv_2d_s8_packed_row": ("ar_conv_2d_s8_row", 1.15),
     "ar_fully_connected_s8_packed": ("ar_fully_connected_s8", 2.0),

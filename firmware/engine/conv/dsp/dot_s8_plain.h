@@ -28,6 +28,14 @@ static inline int32_t ar_dot_low_bytes(int32_t w)
     return (int32_t)(high << 16 | (uint16_t)(int8_t)w);
 }
 
+/* Returns the sums of both halfwords of x and the low bytes of both halfwords of w. This is the instruction SXTAB16. */
+static inline int32_t ar_dot_add_low_bytes(int32_t x, int32_t w)
+{
+    const uint32_t low = (uint32_t)x + (uint32_t)(int32_t)(int8_t)w;
+    const uint32_t high = ((uint32_t)x >> 16) + (uint32_t)(int32_t)(int8_t)((uint32_t)w >> 16);
+    return (int32_t)(high << 16 | (low & 0xFFFFu));
+}
+
 /* Computes the outputs of `pixels` pixels (2 or 3). */
 static inline void ar_dot_s8_plain(const ar_dot_s8_dsp *d, int32_t pixels)
 {

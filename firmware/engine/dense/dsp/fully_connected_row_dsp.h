@@ -2,28 +2,32 @@
  * then multiplies it with quads of filters. A quad is the filters of four units, see row_dot_s8_dsp.h. The file that
  * includes this file must first define:
  *     FULLY_CONNECTED     the name of the function
- *     dot_work            the parameter structure of the inner product; all variants have the same fields up to `quad`
- *     DOT_WORK_MORE       values of the fields after `quad`, beginning with a comma; or empty
+ *     dot_work            the parameter structure of the inner product; all variants have the fields below
+ *     DOT_WORK_MORE       the initial value of another field
  *     DOT4                the function that computes the outputs of quads
  *     QUAD_WORDS          the number of words of a quad in addition to its filters
  *     GROUP_WORDS         the number of words of a quad's filters for a group of eight inputs
  *     QUAD_REQUANT_WORDS  the number of words of a quad in the table of the requantization
- *     WIDENED(p)          code to run after the row has been widened
+ *     WIDEN(p)            code that widens the row and computes the values of DOT_WORK_MORE
  */
 #include "affine_requant.h"
 #include "widen_row_dsp.h"
 
 void FULLY_CONNECTED(const ar_fully_connected_dsp_params *p)
 {
-    widen_row(p->scratch, p->input, p->depth);
-    WIDENED(p);
+    WIDEN(p);
 
     const int32_t quads = p->units / 4;
     const int32_t size = QUAD_WORDS + p->groups * GROUP_WORDS;
-    dot_work d = {p->output,   p->requant,
-                  p->rounding, p->shift,
-                  p->scratch,  p->filters + quads * size,
-                  p->groups,   p->filters DOT_WORK_MORE};
+    dot_work d = {.out = p->output,
+                  .requant = p->requant,
+                  .rounding = p->rounding,
+                  .shift = p->shift,
+                  .x = p->scratch,
+                  .end = p->filters + quads * size,
+                  .groups = p->groups,
+                  .quad = p->filters,
+                  DOT_WORK_MORE};
     if (quads) {
         DOT4(&d);
     }

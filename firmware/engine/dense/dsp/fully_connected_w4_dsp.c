@@ -6,14 +6,15 @@
 
 typedef ar_row_dot_w4_dsp dot_work;
 #define FULLY_CONNECTED ar_fully_connected_w4_dsp
-#define DOT_WORK_MORE , sums[0] + sums[1]
+#define DOT_WORK_MORE .sum = sums[0] + sums[1]
 #define DOT4 ar_row_dot4_w4_dsp
 #define QUAD_WORDS 4
 #define GROUP_WORDS 4
 #define QUAD_REQUANT_WORDS 8
-/* Computes eight times the sum of the inputs in the even words, sums[0], and in the odd words, sums[1]. */
-#define WIDENED(p)   \
-    int32_t sums[3]; \
+/* Also computes eight times the sum of the inputs in the even words, sums[0], and in the odd words, sums[1]. */
+#define WIDEN(p)                                     \
+    widen_row((p)->scratch, (p)->input, (p)->depth); \
+    int32_t sums[3];                                 \
     ar_sum8_dsp((p)->scratch, (p)->groups * 2, 2, sums)
 
 #include "fully_connected_row_dsp.h"

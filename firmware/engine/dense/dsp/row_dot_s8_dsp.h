@@ -6,6 +6,12 @@
  * second pair. Weights of zero fill up the number of inputs to a multiple of eight; eight inputs are a group. The
  * inputs are int16 [8 * groups], every four inputs in the order 0, 2, 1, 3.
  *
+ * The sum of a pair's second channel needs half as many products (Winograd, 1968). For two inputs x0 and x1 with
+ * weights w0 and w1,
+ *     x0 * w0 + x1 * w1 = (x1 + w0) * (x0 + w1) - x0 * x1 - w0 * w1.
+ * SXTAB16 adds two weights to two inputs. The products of inputs are summed once for all filters, in `products`. The sum
+ * of the products of weights is subtracted from b1 in the second word, and from b3 in the fourth.
+ *
  * The requantization is the one-sided form of dot_s8_dsp.h, but the offset of a pair's second channel is the third
  * word of its entry in `requant` instead of the top byte of its bias.
  */
@@ -19,6 +25,7 @@ typedef struct {
     const int32_t *requant; /* for each pair: both multipliers, and the offset of its second channel */
     int32_t rounding;       /* rounding and shift of the requantization, see dot_s8_dsp.h */
     int32_t shift;
+    int32_t products;    /* sum of the products of inputs, see widen_row */
     const int32_t *x;    /* the widened inputs */
     const int32_t *end;  /* the end of the filters */
     int32_t groups;      /* number of inputs / 8, rounded up, at least 1 */

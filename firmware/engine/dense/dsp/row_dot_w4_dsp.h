@@ -9,7 +9,7 @@
 
 #include "dot_w4_dsp.h"
 
-/* The fields of ar_row_dot_s8_dsp, followed by `sum`. */
+/* The fields of ar_row_dot_s8_dsp, with `sum` instead of `products`. */
 typedef struct {
     int8_t *out;
     const int32_t *requant; /* for each pair: multiplier0, multiplier1, offset1, offset0 */

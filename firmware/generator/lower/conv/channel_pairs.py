@@ -150,13 +150,25 @@ def pack_quads(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
 
 def quads_of(biases: np.ndarray, words: np.ndarray, multipliers: np.ndarray | None = None) -> np.ndarray:
     """Return the filters of quads from the biases and words of pairs, and the multipliers of pairs, if the kernel reads
-    them after the words. All are int32 [pairs, ...]."""
+    them after the words. All are int32 [pairs, ...].
+
+    The products of the odd channel's weights, which the kernel's sum contains, are subtracted from its bias."""
+    biases = np.stack([biases[:, 0], _int32(biases[:, 1].astype(np.int64) - _weight_products(words))], axis=1)
     parts = [biases, words] if multipliers is None else [biases, words, multipliers]
     if len(words) % 2:
         parts = [np.concatenate([v, np.zeros_like(v[:1])]) for v in parts]
     quads = len(parts[1]) // 2
     parts[1] = parts[1].reshape(quads, 2, -1).transpose(0, 2, 1)
     return np.concatenate([v.reshape(quads, -1) for v in parts], axis=1)
+
+
+def _weight_products(words: np.ndarray) -> np.ndarray:
+    """Return the sum of the products of the odd channel's weights 0 and 1, 2 and 3, and so on, int64 [pairs].
+
+    ``words`` is the result of ``weight_words``, so a group of four weights is in the order 0, 2, 1, 3."""
+    low = np.ascontiguousarray(words).view(np.int8)[:, 0::2].astype(np.int64).reshape(len(words), -1, 4)
+    products: np.ndarray = (low[:, :, 0] * low[:, :, 2] + low[:, :, 1] * low[:, :, 3]).sum(axis=1)
+    return products
 
 
 def quad_requant(folded: FoldedLayer) -> np.ndarray:

@@ -85,6 +85,16 @@ FIXED_ROWS = {
 }
 
 
+def extreme_rows(depth: int, units: int) -> Model:
+    """Return a fully connected layer whose weights have large products and small sums: -128, -128, 127, 127 and so on
+    in odd units, and 0, 0, 1, 1 and so on in even units."""
+    model = fully_connected(1, depth, units)
+    w = weights_of(model)
+    w[1::2] = np.where(np.arange(depth) % 4 < 2, -128, 127)
+    w[0::2] = np.where(np.arange(depth) % 4 < 2, 0, 1)
+    return model
+
+
 @pytest.fixture(autouse=True)
 def no_short_filters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Convolutions with short filters have a kernel and a test of their own."""
@@ -132,6 +142,12 @@ def test_layers_with_a_single_row_and_a_constant_shift_are_exact() -> None:
     assert not compare([*FIXED_ROWS.values()], runs=6, targets=[SPEED])
 
 
+def test_layers_with_a_single_row_and_extreme_weights_are_exact() -> None:
+    models = [extreme_rows(248, 8), extreme_rows(128, 64)]
+    assert [kernel(m) for m in models] == ["ar_fully_connected_s8_dsp", "ar_fully_connected_s8_fixed_dsp"]
+    assert not compare(models, runs=24, targets=[SPEED])
+
+
 def test_fully_connected_layers_of_several_rows_run_as_convolutions() -> None:
     models = [fully_connected(n, 12, 6) for n in (2, 3, 5)] + [fully_connected(1, 12, 6, LINEAR)]
     assert [kernel(m) for m in models[:3]] == ["ar_conv_2d_s8_dsp"] * 3
@@ -142,6 +158,7 @@ def test_fully_connected_layers_of_several_rows_run_as_convolutions() -> None:
 @pytest.mark.parametrize("board", ["qemu_mps2_an386", "qemu_mps2_an505"])
 def test_the_assembly_is_exact(board: str) -> None:
     models = [*BLOCKS.values(), *COLUMNS.values(), *ROWS.values(), *FIXED_ROWS.values()]
+    models += [extreme_rows(248, 8), extreme_rows(128, 64)]
     mismatches, kernels = compare_emulated(models, board)
     assert not mismatches
     assert set(kernels) == {
