@@ -80,6 +80,7 @@ class LanguageModelBench:
             "schema": SCHEMA,
             "model": {
                 "path": str(model.path),
+                "runtime": model.runtime,
                 "architecture": model.architecture.name,
                 "parameters": model.parameters,
                 "quantization": model.quantization,

@@ -1,10 +1,10 @@
 """Measure a language model in a process of its own: ``python -m arenite.host.llm.measure_process``.
 
 The process holds nothing but the model, so its memory is that of the model. It reads a JSON object from standard input:
-``path``, ``context``, ``cache_type``, ``threads`` (or null), ``vocabulary`` and ``runs``, a list of [tokens of the
-prompt, tokens to decode]. It writes one JSON object per line to standard output: {"event": "first"} when the first
-token of a run is there, {"event": "run", ...} after the run, {"event": "end", ...} and, if it fails,
-{"event": "error", ...}. The log of llama.cpp goes to standard error.
+``runtime``, ``path``, ``context``, ``cache_type``, ``threads`` (or null), ``vocabulary`` and ``runs``, a list of
+[tokens of the prompt, tokens to decode]. It writes one JSON object per line to standard output: {"event": "first"} when
+the first token of a run is there, {"event": "run", ...} after the run, {"event": "end", ...} and, if it fails,
+{"event": "error", ...}. The log of the runtime goes to standard error.
 """
 
 from __future__ import annotations
@@ -19,23 +19,35 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import AreniteError, ToolError, UsageError
-from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
+from arenite.host.llm.runtime import BenchRuntime, RuntimeOptions
+from arenite.host.llm.runtimes import open_runtime
 
 
 def main() -> None:
     """Measure, as the module says."""
     job = json.load(sys.stdin)
     try:
-        options = LlamaCppOptions(
-            Path(job["path"]), job["context"], job["cache_type"], job["threads"], has_log=True
+        options = RuntimeOptions(
+            job["runtime"],
+            Path(job["path"]),
+            job["context"],
+            job["cache_type"],
+            job["threads"],
+            has_log=True,
         )
-        runtime = LlamaCppRuntime(options)
+        runtime = open_runtime(options)
         # The time of a token does not depend on which tokens are in the prompt. The seed gives the same ones each time.
         numbers = random.Random(0)
         prompt = [numbers.randrange(job["vocabulary"]) for _ in range(job["context"])]
         for length, tokens in job["runs"]:
             _write(_run(runtime, prompt[:length], tokens))
-        end = {"event": "end", "resident_bytes": resident_bytes()}
+        resident = resident_bytes()  # before the cache is looked at, which may copy it
+        end = {
+            "event": "end",
+            "resident_bytes": resident,
+            "cache_bytes": runtime.cache_bytes(),
+            "threads": runtime.threads,
+        }
     except AreniteError as error:
         is_usage = isinstance(error, UsageError)
         _write({"event": "error", "problem": error.problem, "hint": error.hint, "is_usage": is_usage})
@@ -44,7 +56,7 @@ def main() -> None:
     runtime.close()
 
 
-def _run(runtime: LlamaCppRuntime, prompt: list[int], tokens: int) -> dict[str, Any]:
+def _run(runtime: BenchRuntime, prompt: list[int], tokens: int) -> dict[str, Any]:
     """Decode ``tokens`` tokens, and return the seconds until the first, the wall-clock seconds of each of the others,
     and their processor seconds, which do not count the time of other programs."""
     started = time.perf_counter()

@@ -47,7 +47,8 @@ class DecodeRun:
 @dataclass(frozen=True)
 class Measurement:
     """What was measured in one process. ``resident_bytes``: the largest resident set of that process. ``kv_mib``: the
-    caches in the log of llama.cpp, in MiB with two digits. ``threads``: the threads that decoded."""
+    caches in the log of llama.cpp, in MiB with two digits, or the one that another runtime has. ``threads``: the
+    threads that decoded."""
 
     runs: tuple[DecodeRun, ...]
     resident_bytes: int
@@ -73,10 +74,11 @@ def measure(
     with the progress as text.
 
     Raises:
-        UsageError: The package xllamacpp is not installed.
-        ToolError: llama.cpp cannot load the file, or the process ends too early.
+        UsageError: The package of the runtime is not installed.
+        ToolError: The runtime cannot load the model, or the process ends too early.
     """
     job = {
+        "runtime": model.runtime,
         "path": str(model.path),
         "context": context,
         "cache_type": cache_type,
@@ -97,7 +99,7 @@ def measure(
                 assert process.stdin is not None and process.stdout is not None
                 process.stdin.write(json.dumps(job))
                 process.stdin.close()
-                done, resident_bytes = _receive(process.stdout, runs, power, report)
+                done, end = _receive(process.stdout, runs, power, report)
             except BaseException:
                 process.kill()
                 raise
@@ -105,24 +107,26 @@ def measure(
                 power.stop()
         log.seek(0)
         text = log.read().decode("utf-8", "replace")
-    if resident_bytes == 0:
+    if end is None:
         raise ToolError(
             f"The process that measures {model.path.name} ended early, with status {process.returncode}.",
             "If the memory was full, give a smaller --context.",
         )
+    if end["cache_bytes"] is not None:
+        return Measurement(done, end["resident_bytes"], (end["cache_bytes"] / _MIB,), end["threads"])
     caches, counts = (
         re.findall(r"llama_kv_cache: size = +([\d.]+) MiB", text),
         re.findall(r" n_threads = (\d+)", text),
     )
     if not caches or not counts:
         raise ToolError("The log of llama.cpp does not tell the cache and the threads.", "Update Arenite.")
-    return Measurement(done, resident_bytes, tuple(map(float, caches)), int(counts[0]))
+    return Measurement(done, end["resident_bytes"], tuple(map(float, caches)), int(counts[0]))
 
 
 def _receive(
     lines: IO[str], runs: Sequence[tuple[int, int]], power: PowerReadings, report: Callable[[str], None]
-) -> tuple[tuple[DecodeRun, ...], int]:
-    """Read the events of the process. Return the runs and the bytes of its memory, which are 0 if it ended early."""
+) -> tuple[tuple[DecodeRun, ...], dict[str, Any] | None]:
+    """Read the events of the process. Return the runs and the last event, which is None if it ended early."""
     done = list[DecodeRun]()
     report(f"Loading the model and reading {runs[0][0]:,} tokens.")
     for line in lines:
@@ -137,5 +141,5 @@ def _receive(
         elif event["event"] == "error":
             raise (UsageError if event["is_usage"] else ToolError)(event["problem"], event["hint"])
         else:
-            return tuple(done), event["resident_bytes"]
-    return tuple(done), 0
+            return tuple(done), event
+    return tuple(done), None

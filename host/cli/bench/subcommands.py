@@ -34,8 +34,7 @@ store_option = click.option(
 
 class CommandWithSubcommands(click.Command):
     """A command whose first argument may be one of ``SUBCOMMANDS``. An image file with the
-    same name as a subcommand is given as a path, such as ./matrix. A .gguf file is a language model, which is measured
-    on this computer."""
+    same name as a subcommand is given as a path, such as ./matrix. A language model is measured on this computer."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -43,7 +42,7 @@ class CommandWithSubcommands(click.Command):
         """Return the context of the command, of the one for language models, or of the subcommand that the first
         argument names."""
         command: click.Command
-        if any(argument.lower().endswith(".gguf") for argument in args):
+        if any(map(_is_language_model, args)):
             command = importlib.import_module("arenite.host.cli.language_model.bench").bench
             return command.make_context(info_name, args, parent, **extra)
         if args and args[0] in SUBCOMMANDS:
@@ -59,9 +58,13 @@ class CommandWithSubcommands(click.Command):
             formatter.write_dl(list(SUBCOMMANDS.items()))
         with formatter.section("Language models"):
             formatter.write_text(
-                "A .gguf file in place of IMAGE is measured on this computer. `arenite bench MODEL.gguf --help` "
-                "shows the options for it."
+                "A .gguf file, or a folder with the file genai_config.json, in place of IMAGE is measured on this "
+                "computer. `arenite bench MODEL.gguf --help` shows the options for it."
             )
+
+
+def _is_language_model(argument: str) -> bool:
+    return argument.lower().endswith(".gguf") or Path(argument, "genai_config.json").is_file()
 
 
 def rules_options(command: Callable[..., Any]) -> Callable[..., Any]:

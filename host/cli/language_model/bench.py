@@ -1,4 +1,4 @@
-"""``arenite bench MODEL.gguf``: measure a language model on this computer."""
+"""``arenite bench MODEL`` for language models: measure a language model on this computer."""
 
 from __future__ import annotations
 
@@ -58,19 +58,22 @@ _MIB = 1 << 20
 def bench(
     model: Path,
     context: int,
-    cache_type: str,
+    cache_type: str | None,
     threads: int | None,
     prompt_tokens: int | None,
     tokens: int,
     with_calibration: bool,
     as_json: bool,
 ) -> int:
-    """Measure MODEL, a language model in a .gguf file, on this computer with llama.cpp.
+    """Measure MODEL, a language model, on this computer.
+
+    MODEL is a .gguf file, which llama.cpp runs, or a folder with the file genai_config.json, which ONNX Runtime GenAI
+    runs.
 
     Shows the time to the first token, the time per token, the memory and the energy beside what `arenite fit`
     predicts. The prompt is random, and the model does not end its answer early.
 
-    Needs the package xllamacpp (pip install 'arenite[llm]').
+    Needs the package xllamacpp (pip install 'arenite[llm]') or onnxruntime-genai ('arenite[llm-onnx]').
     """
     described = check_memory(model, context, cache_type)
     prompt = min(512, context // 2) if prompt_tokens is None else prompt_tokens
@@ -79,12 +82,12 @@ def bench(
             f"A prompt of {prompt:,} tokens and {tokens:,} more are longer than the context of {context:,}.",
             "Give a larger --context, or smaller --prompt-tokens or --tokens.",
         )
-    host = detect_host()
+    host, cache = detect_host(), described.cache_type(cache_type)
     if with_calibration:
-        _calibrate(described, host, cache_type, threads)
-    measured = measure(described, context, cache_type, threads, [(prompt, tokens)], open_power(), note)
-    calibration = load_calibration(described.quantization, cache_type, measured.threads)
-    result = LanguageModelBench(described, host, context, cache_type, measured, calibration)
+        _calibrate(described, host, cache, threads)
+    measured = measure(described, context, cache, threads, [(prompt, tokens)], open_power(), note)
+    calibration = load_calibration(described.quantization, cache, measured.threads)
+    result = LanguageModelBench(described, host, context, cache, measured, calibration)
     if as_json:
         print_json(result.to_json())
     else:
@@ -133,8 +136,8 @@ def _show(result: LanguageModelBench) -> None:
     if wh is not None and run.power is not None:
         rows.append((f"J/token ({run.power.kind})", f"{wh:,.2f}", f"{speed.joules_per_token:,.2f}"))
     title = (
-        f"{model.path.name}: {model.quantization}, context {result.context:,} ({result.cache_type}), "
-        f"prompt {run.prompt:,}, {tokens:,} tokens, {count_of(result.measurement.threads, 'thread')}"
+        f"{model.path.name} with {model.runtime}: {model.quantization}, context {result.context:,} "
+        f"({result.cache_type}), prompt {run.prompt:,}, {tokens:,} tokens, {count_of(result.measurement.threads, 'thread')}"
     )
     show(table(title, ("figure", "this computer", f"predicted for {result.host.name}"), rows))
     if not result.measurement.kv_matches(need.kv):

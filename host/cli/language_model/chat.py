@@ -16,7 +16,8 @@ from arenite.host.cli.language_model.options import (
     threads_option,
 )
 from arenite.host.llm.chat import Conversation
-from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
+from arenite.host.llm.runtime import RuntimeOptions
+from arenite.host.llm.runtimes import open_runtime
 from arenite.host.report.console import note
 from arenite.printable import printable_lines
 
@@ -48,21 +49,24 @@ def chat(
     prompt: str | None,
     system: str,
     context: int,
-    cache_type: str,
+    cache_type: str | None,
     threads: int | None,
     max_tokens: int,
 ) -> int:
-    """Talk with MODEL, a language model in a .gguf file, in the terminal.
+    """Talk with MODEL, a language model, in the terminal.
+
+    MODEL is a .gguf file, which llama.cpp runs, or a folder with the file genai_config.json, which ONNX Runtime GenAI
+    runs.
 
     Answers go to standard output while they are decoded. After each, standard error shows the measured time to the
     first token and the tokens per second. The lines /exit and /quit end the conversation.
 
     The model is not loaded if its predicted memory is more than this computer has free. Needs the package
-    xllamacpp (pip install 'arenite[llm]').
+    xllamacpp (pip install 'arenite[llm]') or onnxruntime-genai ('arenite[llm-onnx]').
     """
-    check_memory(model, context, cache_type)
-    options = LlamaCppOptions(model, context, cache_type, threads)
-    with contextlib.closing(LlamaCppRuntime(options)) as runtime:
+    described = check_memory(model, context, cache_type)
+    options = RuntimeOptions(described.runtime, model, context, described.cache_type(cache_type), threads)
+    with contextlib.closing(open_runtime(options)) as runtime:
         conversation = Conversation(runtime, system)
         if prompt is not None:
             _answer(conversation, prompt, max_tokens)

@@ -13,20 +13,23 @@ from arenite.profiles.hosts import detect_host
 
 
 def check_memory(
-    path: Path, context: int, cache_type: str, slots: int = 1, more_mib: int = 0
+    path: Path, context: int, asked_cache_type: str | None, slots: int = 1, more_mib: int = 0
 ) -> LanguageModel:
-    """Return what the header of the GGUF file ``path`` describes. ``slots`` is the number of contexts, and ``more_mib``
-    is memory that is needed besides.
+    """Return what the header of the GGUF file or the folder ``path`` describes. ``asked_cache_type``: see
+    ``LanguageModel.cache_type``. ``slots`` is the number of contexts, and ``more_mib`` is memory that is needed
+    besides.
 
     Raises:
-        UsageError: It is another file, or was trained with a shorter context.
+        UsageError: It is another file, was trained with a shorter context, or has another type of cache.
         DoesNotFitError: The model needs more memory than this computer has free.
     """
-    if path.suffix.lower() != ".gguf":
+    if path.suffix.lower() != ".gguf" and not path.is_dir():
         raise UsageError(
-            f"{path.name} is not a .gguf file.", "Give the file of a language model with its weights."
+            f"{path.name} is neither a .gguf file nor a folder.",
+            "Give the file of a language model with its weights, or a folder for ONNX Runtime GenAI.",
         )
     model = read_language_model(path)
+    cache_type = model.cache_type(asked_cache_type)
     if context > model.architecture.context:
         raise UsageError(
             f"{path.name} was trained with a context of {model.architecture.context:,} tokens.",

@@ -10,6 +10,7 @@ import pytest
 from arenite.profiles.hosts import host_names
 from tests.host.cli.conftest import Arenite
 from tests.host.llm.config_files import config
+from tests.host.llm.genai_folders import small_folder
 from tests.host.llm.gguf_files import small_llama
 
 
@@ -53,6 +54,17 @@ def test_cache_and_quantization_change_the_memory(arenite: Arenite, tmp_path: Pa
     assert memory("--quantization", "Q4_1") == {"weights": 96_576_768, "kv": 4096 * 23040}
     assert memory("--quantization", "Q4_1", "--cache-type", "q8_0", "--context", "512")["kv"] == 512 * 12240
     assert memory("--quantization", "F16")["weights"] > 2 * memory()["weights"]
+
+
+def test_a_folder_for_onnx_runtime_is_a_language_model(arenite: Arenite, tmp_path: Path) -> None:
+    folder = small_folder(tmp_path / "m")
+    report = arenite("fit", folder, "--host", "raspberry_pi_5", "--context", 100, "--json").json
+    assert report["cache_type"] == "f32" and report["model"]["exact"]
+    assert report["hosts"][0]["memory"]["kv"] == 2 * 2 * 2 * 16 * 100 * 4
+    arenite("fit", folder, "--cache-type", "q4_0").refused(2, "type f32")
+    arenite("fit", folder, "--quantization", "Q8_0").refused(2, "quantized already")
+    (folder / "model.onnx").write_bytes(b"\x3a\x7f")
+    arenite("fit", folder).refused(2, "model.onnx is damaged")
 
 
 def test_several_models_are_one_object(arenite: Arenite, gguf: Path, tmp_path: Path) -> None:

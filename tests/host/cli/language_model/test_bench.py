@@ -10,16 +10,19 @@ import pytest
 from arenite.errors import ToolError
 from arenite.host.llm.calibration import Calibration, store_calibration
 from tests.host.cli.conftest import Arenite
+from tests.host.llm.genai_folders import small_folder
 from tests.host.llm.gguf_files import small_llama
 from tests.host.llm.smollm2 import smollm2
 
 HAS_RUNTIME = importlib.util.find_spec("xllamacpp") is not None
+HAS_ONNX = importlib.util.find_spec("onnxruntime_genai") is not None
 
 
 def test_the_type_of_the_file_decides(arenite: Arenite, tmp_path: Path) -> None:
     path = small_llama().write(tmp_path / "MODEL.GGUF")
     assert "--prompt-tokens" in arenite("bench", path, "--help").out
     assert "--board" in arenite("bench", "model.tflite", "--help").out
+    assert "--prompt-tokens" in arenite("bench", small_folder(tmp_path / "m"), "--help").out
     run = arenite("bench", "model.tflite")
     assert run.code == 2 and "--board" in run.err
 
@@ -38,6 +41,20 @@ def test_a_missing_runtime_is_named(arenite: Arenite, tmp_path: Path) -> None:
     path = small_llama().write(tmp_path / "model.gguf")
     run = arenite("bench", path)
     assert run.code == 2 and "xllamacpp" in run.err and "arenite[llm]" in run.err
+
+
+@pytest.mark.skipif(not HAS_ONNX, reason="onnxruntime-genai is not installed")
+def test_an_onnx_model_is_measured(arenite: Arenite, tmp_path: Path) -> None:
+    folder = small_folder(tmp_path / "m", bits=4)
+    options = ("--context", 100, "--threads", 1, "--prompt-tokens", 40, "--tokens", 8)
+    result = arenite("bench", folder, *options, "--json").json
+    assert result["model"]["runtime"] == "ONNX Runtime GenAI" and result["kv"]["exact"]
+    assert (result["threads"], result["prompt"], result["tokens"]) == (1, 40, 8)
+    assert result["kv"]["predicted"] == 2 * 2 * 2 * 16 * 100 * 4
+    shown = arenite("bench", folder, *options)
+    assert shown.code == 0 and "m with ONNX Runtime GenAI" in shown.out
+    (folder / "model.onnx.data").unlink()
+    arenite("bench", folder, *options).refused(3, "cannot load m", "Download")
 
 
 @pytest.mark.slow
