@@ -18,7 +18,7 @@ from arenite.host.cli.language_model.options import (
 from arenite.host.energy.power_sources import open_power
 from arenite.host.llm.bench import LanguageModelBench
 from arenite.host.llm.calibration import calibrate, calibration_runs, load_calibration, store_calibration
-from arenite.host.llm.language_model import LanguageModel
+from arenite.host.llm.language_model import ONNX_GENAI, LanguageModel
 from arenite.host.llm.measurement import measure
 from arenite.host.report.console import note, print_json, show, table
 from arenite.profiles.hosts import HostProfile, detect_host
@@ -137,11 +137,15 @@ def _show(result: LanguageModelBench) -> None:
         rows.append((f"J/token ({run.power.kind})", f"{wh:,.2f}", f"{speed.joules_per_token:,.2f}"))
     title = (
         f"{model.path.name} with {model.runtime}: {model.quantization}, context {result.context:,} "
-        f"({result.cache_type}), prompt {run.prompt:,}, {tokens:,} tokens, {count_of(result.measurement.threads, 'thread')}"
+        f"({result.cache_type}), prompt {run.prompt:,}, {tokens:,} tokens, "
+        f"{count_of(result.measurement.threads, 'thread')}"
     )
     show(table(title, ("figure", "this computer", f"predicted for {result.host.name}"), rows))
     if not result.measurement.kv_matches(need.kv):
-        show("The cache is not the predicted one: please report this model.")
+        if model.runtime == ONNX_GENAI and kv < need.kv / _MIB:
+            show("The cache grows with the text: past_present_share_buffer is off in genai_config.json.")
+        else:
+            show("The cache is not the predicted one: please report this model.")
     if calibration is None:
         show("With --calibrate, the prediction follows this computer instead of its profile.")
     else:

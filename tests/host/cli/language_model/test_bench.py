@@ -53,6 +53,9 @@ def test_an_onnx_model_is_measured(arenite: Arenite, tmp_path: Path) -> None:
     assert result["kv"]["predicted"] == 2 * 2 * 2 * 16 * 100 * 4
     shown = arenite("bench", folder, *options)
     assert shown.code == 0 and "m with ONNX Runtime GenAI" in shown.out
+    growing = small_folder(tmp_path / "growing", past_present_share_buffer=False)
+    shown = arenite("bench", growing, *options)
+    assert shown.code == 0 and "The cache grows with the text" in shown.out
     (folder / "model.onnx.data").unlink()
     arenite("bench", folder, *options).refused(3, "cannot load m", "Download")
 
