@@ -125,8 +125,8 @@ class LanguageModelBench:
             },
             "kv": {
                 "predicted": need.kv,
-                "allocated_mib": round(sum(self.measurement.kv_mib), 2),
-                "exact": self.measurement.kv_matches(need.kv),
+                "allocated_mib": round(sum(self.measurement.kv_mib), 2) if self.measurement.kv_mib else None,
+                "exact": self.measurement.kv_matches(need.kv) if self.measurement.kv_mib else None,
             },
             "joules_per_token": None
             if run.power is None

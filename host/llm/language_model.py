@@ -11,7 +11,7 @@ from arenite.host.llm.cache_types import DEFAULT_CACHE_TYPE
 from arenite.host.llm.kv_cache import CELL_BLOCK
 
 #: The runtimes, by the names that people give them.
-LLAMA_CPP, ONNX_GENAI = "llama.cpp", "ONNX Runtime GenAI"
+LLAMA_CPP, ONNX_GENAI, LITERT_LM = "llama.cpp", "ONNX Runtime GenAI", "LiteRT-LM"
 
 
 @dataclass(frozen=True)

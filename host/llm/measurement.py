@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from arenite.errors import ToolError, UsageError
 from arenite.host.energy.base import PowerMeter
-from arenite.host.llm.language_model import LanguageModel
+from arenite.host.llm.language_model import LLAMA_CPP, LanguageModel
 from arenite.host.llm.power_readings import MeanPower, PowerReadings
 
 _MIB = 1 << 20
@@ -47,8 +47,8 @@ class DecodeRun:
 @dataclass(frozen=True)
 class Measurement:
     """What was measured in one process. ``resident_bytes``: the largest resident set of that process. ``kv_mib``: the
-    caches in the log of llama.cpp, in MiB with two digits, or the one that another runtime has. ``threads``: the
-    threads that decoded."""
+    caches in the log of llama.cpp, in MiB with two digits, or the one that another runtime has; nothing if it does not
+    tell it. ``threads``: the threads that decoded."""
 
     runs: tuple[DecodeRun, ...]
     resident_bytes: int
@@ -112,8 +112,9 @@ def measure(
             f"The process that measures {model.path.name} ended early, with status {process.returncode}.",
             "If the memory was full, give a smaller --context.",
         )
-    if end["cache_bytes"] is not None:
-        return Measurement(done, end["resident_bytes"], (end["cache_bytes"] / _MIB,), end["threads"])
+    if model.runtime != LLAMA_CPP:
+        told = () if end["cache_bytes"] is None else (end["cache_bytes"] / _MIB,)
+        return Measurement(done, end["resident_bytes"], told, end["threads"])
     caches, counts = (
         re.findall(r"llama_kv_cache: size = +([\d.]+) MiB", text),
         re.findall(r" n_threads = (\d+)", text),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from arenite.host.llm.cache_types import DEFAULT_CACHE_TYPE
 from arenite.host.llm.kv_cache import BATCH, CELL_BLOCK, cells, kv_bytes
-from arenite.host.llm.language_model import LLAMA_CPP, LanguageModel
+from arenite.host.llm.language_model import LITERT_LM, LLAMA_CPP, ONNX_GENAI, LanguageModel
 from arenite.profiles.hosts import HostProfile
 
 #: A Python process with NumPy and llama-cpp-python: interpreter, libraries, and the context without its buffers.
@@ -20,6 +20,8 @@ TOKENIZER_BYTES = 391
 #: A Python process with onnxruntime-genai, and its tokenizer per entry of the vocabulary.
 ONNX_PROCESS_BYTES = 70_000_000
 ONNX_TOKENIZER_BYTES = 440
+#: The same with litert-lm-api. The part of the tokenizer is assumed to be that of llama.cpp.
+LITERT_PROCESS_BYTES = 88_000_000
 _GIB = 1 << 30
 
 
@@ -74,7 +76,7 @@ def _activation_bytes(model: LanguageModel, context: int, processor: str) -> int
     never touched, because only the last token's logits are computed; the layers' values are touched.
     """
     shape = model.architecture
-    if model.runtime != LLAMA_CPP:
+    if model.runtime == ONNX_GENAI:
         # The graph computes the logits of every token of a batch.
         inner = 3 * shape.feed_forward + 4 * shape.hidden
         return 4 * min(BATCH, context) * (shape.vocabulary + inner)
@@ -88,6 +90,8 @@ def _overhead_bytes(model: LanguageModel) -> int:
     vocabulary = model.architecture.vocabulary
     if model.runtime == LLAMA_CPP:
         return PROCESS_BYTES + TOKENIZER_BYTES * vocabulary
+    if model.runtime == LITERT_LM:
+        return LITERT_PROCESS_BYTES + TOKENIZER_BYTES * vocabulary
     return ONNX_PROCESS_BYTES + ONNX_TOKENIZER_BYTES * vocabulary + model.copied_bytes
 
 

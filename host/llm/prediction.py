@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arenite.errors import UnsupportedModelError, UsageError
+from arenite.errors import UsageError
 from arenite.host.llm.gguf_model import read_gguf_model
 from arenite.host.llm.hugging_face_config import read_config
 from arenite.host.llm.kv_cache import kv_bytes_per_token
 from arenite.host.llm.language_model import LanguageModel
+from arenite.host.llm.litertlm_model import read_litertlm_model
 from arenite.host.llm.memory import MemoryNeed, longest_context, predict_memory
 from arenite.host.llm.onnx_genai_model import CONFIG, read_genai_folder
 from arenite.host.llm.quantizations import DEFAULT_QUANTIZATION, quantized_model
@@ -129,8 +130,8 @@ def is_language_model(path: Path) -> bool:
 
 
 def read_language_model(path: Path, quantization: str | None = None) -> LanguageModel:
-    """Return the model that the GGUF file, ``config.json`` or folder at ``path`` describes. ``quantization`` is for the
-    weights of a ``config.json``.
+    """Return the model that the GGUF file, ``.litertlm`` bundle, ``config.json`` or folder at ``path`` describes.
+    ``quantization`` is for the weights of a ``config.json``.
 
     Raises:
         ModelError: The file is malformed.
@@ -139,12 +140,6 @@ def read_language_model(path: Path, quantization: str | None = None) -> Language
         OSError: The file cannot be read.
     """
     suffix = path.suffix.lower()
-    if suffix == ".litertlm":
-        raise UnsupportedModelError(
-            f"{path.name} is a bundle of LiteRT-LM. Its header lists sections, but neither layers nor heads, so the "
-            "size of the cache is not known.",
-            "Give config.json of the same model, with --quantization Q4_0 or Q8_0 for 4 or 8 bits.",
-        )
     if suffix == ".json":
         return quantized_model(path, read_config(path), quantization or DEFAULT_QUANTIZATION)
     if quantization is not None:
@@ -152,6 +147,8 @@ def read_language_model(path: Path, quantization: str | None = None) -> Language
             f"{path.name} has weights that are quantized already, so --quantization has no effect.",
             "Leave it out, or give the model's config.json.",
         )
+    if suffix == ".litertlm":
+        return read_litertlm_model(path)
     return read_genai_folder(path) if path.is_dir() else read_gguf_model(path)
 
 

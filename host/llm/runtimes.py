@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from arenite.host.llm.language_model import ONNX_GENAI
+from arenite.host.llm.language_model import LITERT_LM, ONNX_GENAI
+from arenite.host.llm.litert_lm_runtime import LiteRtLmRuntime
 from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
 from arenite.host.llm.onnx_genai_runtime import OnnxGenAiRuntime
 from arenite.host.llm.runtime import BenchRuntime, RuntimeOptions
@@ -17,6 +18,8 @@ def open_runtime(options: RuntimeOptions) -> BenchRuntime:
     """
     if options.runtime == ONNX_GENAI:
         return OnnxGenAiRuntime(options.path, options.context, options.threads)
+    if options.runtime == LITERT_LM:
+        return LiteRtLmRuntime(options.path, options.context, options.threads, options.has_log)
     return LlamaCppRuntime(
         LlamaCppOptions(
             options.path, options.context, options.cache_type, options.threads, has_log=options.has_log

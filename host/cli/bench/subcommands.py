@@ -58,13 +58,13 @@ class CommandWithSubcommands(click.Command):
             formatter.write_dl(list(SUBCOMMANDS.items()))
         with formatter.section("Language models"):
             formatter.write_text(
-                "A .gguf file, or a folder with the file genai_config.json, in place of IMAGE is measured on this "
-                "computer. `arenite bench MODEL.gguf --help` shows the options for it."
+                "A .gguf or .litertlm file, or a folder with the file genai_config.json, in place of IMAGE is measured "
+                "on this computer. `arenite bench MODEL.gguf --help` shows the options for it."
             )
 
 
 def _is_language_model(argument: str) -> bool:
-    return argument.lower().endswith(".gguf") or Path(argument, "genai_config.json").is_file()
+    return argument.lower().endswith((".gguf", ".litertlm")) or Path(argument, "genai_config.json").is_file()
 
 
 def rules_options(command: Callable[..., Any]) -> Callable[..., Any]:

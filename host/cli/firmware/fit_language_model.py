@@ -43,7 +43,8 @@ class LanguageModelOptions:
         if any(value not in (None, ()) for value in vars(self).values()):
             raise UsageError(
                 "--host, --context, --cache-type, --quantization and --memory are for language models.",
-                "Give a .gguf file, a config.json or a folder with genai_config.json, or name boards with --board.",
+                "Give a .gguf or .litertlm file, a config.json or a folder with genai_config.json, or name boards with "
+                "--board.",
             )
 
 

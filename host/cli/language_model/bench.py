@@ -67,13 +67,14 @@ def bench(
 ) -> int:
     """Measure MODEL, a language model, on this computer.
 
-    MODEL is a .gguf file, which llama.cpp runs, or a folder with the file genai_config.json, which ONNX Runtime GenAI
-    runs.
+    MODEL is a .gguf file, which llama.cpp runs, a .litertlm file, which LiteRT-LM runs, or a folder with the file
+    genai_config.json, which ONNX Runtime GenAI runs.
 
     Shows the time to the first token, the time per token, the memory and the energy beside what `arenite fit`
     predicts. The prompt is random, and the model does not end its answer early.
 
-    Needs the package xllamacpp (pip install 'arenite[llm]') or onnxruntime-genai ('arenite[llm-onnx]').
+    Needs the package xllamacpp (pip install 'arenite[llm]'), litert-lm-api ('arenite[llm-litert]') or
+    onnxruntime-genai ('arenite[llm-onnx]').
     """
     described = check_memory(model, context, cache_type)
     prompt = min(512, context // 2) if prompt_tokens is None else prompt_tokens
@@ -131,7 +132,7 @@ def _show(result: LanguageModelBench) -> None:
             "not calibrated" if calibrated is None else f"{calibrated:,.1f} by calibration",
         ),
         ("memory, MiB", f"{memory / _MIB:,.1f}", f"{need.total / _MIB:,.1f}"),
-        ("cache, MiB", f"{kv:,.2f}", f"{need.kv / _MIB:,.2f}"),
+        ("cache, MiB", f"{kv:,.2f}" if kv else "not told", f"{need.kv / _MIB:,.2f}"),
     ]
     if wh is not None and run.power is not None:
         rows.append((f"J/token ({run.power.kind})", f"{wh:,.2f}", f"{speed.joules_per_token:,.2f}"))
@@ -141,7 +142,7 @@ def _show(result: LanguageModelBench) -> None:
         f"{count_of(result.measurement.threads, 'thread')}"
     )
     show(table(title, ("figure", "this computer", f"predicted for {result.host.name}"), rows))
-    if not result.measurement.kv_matches(need.kv):
+    if kv and not result.measurement.kv_matches(need.kv):
         if model.runtime == ONNX_GENAI and kv < need.kv / _MIB:
             show("The cache grows with the text: past_present_share_buffer is off in genai_config.json.")
         else:

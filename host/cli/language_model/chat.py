@@ -55,14 +55,15 @@ def chat(
 ) -> int:
     """Talk with MODEL, a language model, in the terminal.
 
-    MODEL is a .gguf file, which llama.cpp runs, or a folder with the file genai_config.json, which ONNX Runtime GenAI
-    runs.
+    MODEL is a .gguf file, which llama.cpp runs, a .litertlm file, which LiteRT-LM runs, or a folder with the file
+    genai_config.json, which ONNX Runtime GenAI runs.
 
     Answers go to standard output while they are decoded. After each, standard error shows the measured time to the
     first token and the tokens per second. The lines /exit and /quit end the conversation.
 
     The model is not loaded if its predicted memory is more than this computer has free. Needs the package
-    xllamacpp (pip install 'arenite[llm]') or onnxruntime-genai ('arenite[llm-onnx]').
+    xllamacpp (pip install 'arenite[llm]'), litert-lm-api ('arenite[llm-litert]') or onnxruntime-genai
+    ('arenite[llm-onnx]').
     """
     described = check_memory(model, context, cache_type)
     options = RuntimeOptions(described.runtime, model, context, described.cache_type(cache_type), threads)

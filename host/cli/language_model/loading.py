@@ -15,7 +15,7 @@ from arenite.profiles.hosts import detect_host
 def check_memory(
     path: Path, context: int, asked_cache_type: str | None, slots: int = 1, more_mib: int = 0
 ) -> LanguageModel:
-    """Return what the header of the GGUF file or the folder ``path`` describes. ``asked_cache_type``: see
+    """Return what the header of the file or the folder ``path`` describes. ``asked_cache_type``: see
     ``LanguageModel.cache_type``. ``slots`` is the number of contexts, and ``more_mib`` is memory that is needed
     besides.
 
@@ -23,9 +23,9 @@ def check_memory(
         UsageError: It is another file, was trained with a shorter context, or has another type of cache.
         DoesNotFitError: The model needs more memory than this computer has free.
     """
-    if path.suffix.lower() != ".gguf" and not path.is_dir():
+    if path.suffix.lower() not in (".gguf", ".litertlm") and not path.is_dir():
         raise UsageError(
-            f"{path.name} is neither a .gguf file nor a folder.",
+            f"{path.name} is no .gguf or .litertlm file, and no folder.",
             "Give the file of a language model with its weights, or a folder for ONNX Runtime GenAI.",
         )
     model = read_language_model(path)

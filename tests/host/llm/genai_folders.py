@@ -82,13 +82,11 @@ def small_folder(folder: Path, bits: int = 32, **search: Any) -> Path:
         for name, rows, columns in weight_shapes(SMALL)
     }
     norms = np.ones(SMALL.hidden, np.float32)
-    marks = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    tokens = [*marks, *_byte_letters()]
     return write_folder(
         folder,
         SMALL,
         lambda name: weights.get(name, norms),
-        tokens,
+        byte_tokens(),
         [],
         _TEMPLATE,
         end=2,
@@ -144,27 +142,8 @@ def write_folder(
         graph = _Graph(shape, weight, data.write, bits, interleaved).parts()
     (folder / "model.onnx").write_bytes(onnx.file(graph, {"": 18, _CONTRIB: 1}))
     (folder / "genai_config.json").write_text(json.dumps(_config(shape, end, search or {}), indent=1))
-    special = [token for token in tokens if token.startswith("<") and token.endswith(">")]
-    vocabulary = {token: number for number, token in enumerate(tokens)}
-    added = [{"id": vocabulary[token], "content": token, "special": True} for token in special]
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
-    letters = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-    (folder / "tokenizer.json").write_text(
-        json.dumps(
-            {
-                "version": "1.0",
-                "added_tokens": [token | flags for token in added],
-                "normalizer": None,
-                "pre_tokenizer": {
-                    "type": "Sequence",
-                    "pretokenizers": [{"type": "Digits", "individual_digits": True}, letters],
-                },
-                "post_processor": None,
-                "decoder": letters,
-                "model": {"type": "BPE", "vocab": vocabulary, "merges": merges},
-            }
-        )
-    )
+    vocabulary = tokenizer(tokens, merges)
+    (folder / "tokenizer.json").write_text(json.dumps(vocabulary))
     (folder / "tokenizer_config.json").write_text(
         json.dumps(
             {
@@ -174,11 +153,29 @@ def write_folder(
                 "eos_token": tokens[end],
                 "unk_token": tokens[0],
                 "chat_template": template,
-                "added_tokens_decoder": {str(token["id"]): token | flags for token in added},
+                "added_tokens_decoder": {str(token["id"]): token for token in vocabulary["added_tokens"]},
             }
         )
     )
     return folder
+
+
+def tokenizer(tokens: list[str], merges: list[str]) -> dict[str, Any]:
+    """Return the content of tokenizer.json for a byte-level tokenizer. Tokens such as "<|im_end|>" are marks."""
+    vocabulary = {token: number for number, token in enumerate(tokens)}
+    marks = [token for token in tokens if token.startswith("<") and token.endswith(">") and len(token) > 2]
+    flags = {"special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    letters = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    digits = {"type": "Digits", "individual_digits": True}
+    return {
+        "version": "1.0",
+        "added_tokens": [{"id": vocabulary[mark], "content": mark} | flags for mark in marks],
+        "normalizer": None,
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [digits, letters]},
+        "post_processor": None,
+        "decoder": letters,
+        "model": {"type": "BPE", "vocab": vocabulary, "merges": merges},
+    }
 
 
 def _config(shape: Shape, end: int, search: dict[str, Any]) -> dict[str, Any]:
@@ -371,13 +368,14 @@ class _Graph:
         self._parts.append(onnx.message(field, onnx.message(1, name), onnx.message(2, tensor)))
 
 
-def _byte_letters() -> list[str]:
-    """Return the letters that stand for the 256 bytes in byte-level tokenizers: bytes that are printable stand for
-    themselves, the others for the letters from U+0100 on."""
+def byte_tokens() -> list[str]:
+    """Return three marks, and the letters that stand for the 256 bytes in byte-level tokenizers: bytes that are
+    printable stand for themselves, the others for the letters from U+0100 on."""
     printable = [
         *range(ord("!"), ord("~") + 1),
         *range(ord("¡"), ord("¬") + 1),
         *range(ord("®"), ord("ÿ") + 1),
     ]
     others = iter(range(256, 512))
-    return [chr(byte) if byte in printable else chr(next(others)) for byte in range(256)]
+    letters = [chr(byte) if byte in printable else chr(next(others)) for byte in range(256)]
+    return ["<|endoftext|>", "<|im_start|>", "<|im_end|>", *letters]

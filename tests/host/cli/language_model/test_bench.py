@@ -12,10 +12,12 @@ from arenite.host.llm.calibration import Calibration, store_calibration
 from tests.host.cli.conftest import Arenite
 from tests.host.llm.genai_folders import small_folder
 from tests.host.llm.gguf_files import small_llama
+from tests.host.llm.litertlm_bundles import write_bundle
 from tests.host.llm.smollm2 import smollm2
 
 HAS_RUNTIME = importlib.util.find_spec("xllamacpp") is not None
 HAS_ONNX = importlib.util.find_spec("onnxruntime_genai") is not None
+HAS_LITERT = importlib.util.find_spec("litert_lm") is not None
 
 
 def test_the_type_of_the_file_decides(arenite: Arenite, tmp_path: Path) -> None:
@@ -41,6 +43,18 @@ def test_a_missing_runtime_is_named(arenite: Arenite, tmp_path: Path) -> None:
     path = small_llama().write(tmp_path / "model.gguf")
     run = arenite("bench", path)
     assert run.code == 2 and "xllamacpp" in run.err and "arenite[llm]" in run.err
+
+
+@pytest.mark.skipif(not HAS_LITERT, reason="litert-lm-api is not installed")
+def test_a_bundle_is_measured(arenite: Arenite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARENITE_CACHE", str(tmp_path / "cache"))
+    path = write_bundle(tmp_path / "m.litertlm")
+    options = ("--context", 128, "--threads", 1, "--prompt-tokens", 40, "--tokens", 8)
+    result = arenite("bench", path, *options, "--json").json
+    assert result["model"]["runtime"] == "LiteRT-LM" and result["tokens"] == 8
+    assert result["kv"] == {"predicted": 2 * 2 * 2 * 8 * 128 * 4, "allocated_mib": None, "exact": None}
+    shown = arenite("bench", path, *options)
+    assert shown.code == 0 and "m.litertlm with LiteRT-LM" in shown.out and "not told" in shown.out
 
 
 @pytest.mark.skipif(not HAS_ONNX, reason="onnxruntime-genai is not installed")
