@@ -1,7 +1,7 @@
 """Predict the memory that a language model takes on a host.
 
 Weights and cache are exact. Activations and overhead are estimates: their constants were measured with SmolLM2-135M on
-x86-64, with llama-cpp-python 0.3.36 and onnxruntime-genai 0.18.0 (docs/language-models.md).
+x86-64, with llama-cpp-python 0.3.36, onnxruntime-genai 0.18.0 and litert-lm-api 0.18.1 (docs/language-models.md).
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ TOKENIZER_BYTES = 391
 #: A Python process with onnxruntime-genai, and its tokenizer per entry of the vocabulary.
 ONNX_PROCESS_BYTES = 70_000_000
 ONNX_TOKENIZER_BYTES = 440
-#: The same with litert-lm-api. The part of the tokenizer is assumed to be that of llama.cpp.
-LITERT_PROCESS_BYTES = 88_000_000
+#: The same with litert-lm-api.
+LITERT_PROCESS_BYTES = 86_500_000
+LITERT_TOKENIZER_BYTES = 1100
 _GIB = 1 << 30
 
 
@@ -91,7 +92,7 @@ def _overhead_bytes(model: LanguageModel) -> int:
     if model.runtime == LLAMA_CPP:
         return PROCESS_BYTES + TOKENIZER_BYTES * vocabulary
     if model.runtime == LITERT_LM:
-        return LITERT_PROCESS_BYTES + TOKENIZER_BYTES * vocabulary
+        return LITERT_PROCESS_BYTES + LITERT_TOKENIZER_BYTES * vocabulary
     return ONNX_PROCESS_BYTES + ONNX_TOKENIZER_BYTES * vocabulary + model.copied_bytes
 
 

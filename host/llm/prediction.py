@@ -174,7 +174,7 @@ def fit_language_model(
     tokens = min(DEFAULT_CONTEXT, trained) if context is None else context
     if tokens > trained:
         raise UsageError(
-            f"{model.path.name} was trained with a context of {trained:,} tokens, so it cannot use {tokens:,}.",
+            f"{model.path.name} was made for a context of {trained:,} tokens, so it cannot use {tokens:,}.",
             f"Give --context {trained} or less.",
         )
     prompt = min(PROMPT, tokens)

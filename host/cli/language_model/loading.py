@@ -20,7 +20,7 @@ def check_memory(
     besides.
 
     Raises:
-        UsageError: It is another file, was trained with a shorter context, or has another type of cache.
+        UsageError: It is another file, was made for a shorter context, or has another type of cache.
         DoesNotFitError: The model needs more memory than this computer has free.
     """
     if path.suffix.lower() not in (".gguf", ".litertlm") and not path.is_dir():
@@ -32,7 +32,7 @@ def check_memory(
     cache_type = model.cache_type(asked_cache_type)
     if context > model.architecture.context:
         raise UsageError(
-            f"{path.name} was trained with a context of {model.architecture.context:,} tokens.",
+            f"{path.name} was made for a context of {model.architecture.context:,} tokens.",
             f"Give --context {model.architecture.context} or less.",
         )
     check_free_memory(model, context, cache_type, slots, more_mib)

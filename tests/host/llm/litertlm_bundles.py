@@ -39,7 +39,7 @@ def tflite_model(context: int = CONTEXT, tokens_last: bool = True) -> bytes:
     output = np.zeros((VOCABULARY, HIDDEN), np.float32)
     for token in range(3, VOCABULARY):
         output[following(token)] = table[token]
-    graphs, signatures = [], []
+    graphs, signatures = list[Subgraph](), list[Signature]()
     for key, count in ((f"prefill_{PREFILL}", PREFILL), ("decode", 1)):
         graph, signature = _graph(key, len(graphs), count, context, tokens_last, table, output)
         graphs.append(graph)
