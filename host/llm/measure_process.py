@@ -18,8 +18,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from arenite.counts import count_of
 from arenite.errors import AreniteError, ToolError, UsageError
-from arenite.host.llm.runtime import BenchRuntime, RuntimeOptions
+from arenite.host.llm.runtime import BenchRuntime, ContextFullError, RuntimeOptions
 from arenite.host.llm.runtimes import open_runtime
 
 
@@ -40,7 +41,7 @@ def main() -> None:
         numbers = random.Random(0)
         prompt = [numbers.randrange(job["vocabulary"]) for _ in range(job["context"])]
         for length, tokens in job["runs"]:
-            _write(_run(runtime, prompt[:length], tokens))
+            _write(measured_run(runtime, prompt[:length], tokens))
         resident = resident_bytes()  # before the cache is looked at, which may copy it
         end = {
             "event": "end",
@@ -48,6 +49,12 @@ def main() -> None:
             "cache_bytes": runtime.cache_bytes(),
             "threads": runtime.threads,
         }
+    except ContextFullError:
+        problem = "The prompt is longer than the context of the runtime, which may count a few tokens more."
+        _write(
+            {"event": "error", "problem": problem, "hint": "Give smaller --prompt-tokens.", "is_usage": True}
+        )
+        return
     except AreniteError as error:
         is_usage = isinstance(error, UsageError)
         _write({"event": "error", "problem": error.problem, "hint": error.hint, "is_usage": is_usage})
@@ -56,7 +63,7 @@ def main() -> None:
     runtime.close()
 
 
-def _run(runtime: BenchRuntime, prompt: list[int], tokens: int) -> dict[str, Any]:
+def measured_run(runtime: BenchRuntime, prompt: list[int], tokens: int) -> dict[str, Any]:
     """Decode ``tokens`` tokens, and return the seconds until the first, the wall-clock seconds of each of the others,
     and their processor seconds, which do not count the time of other programs."""
     started = time.perf_counter()
@@ -69,6 +76,11 @@ def _run(runtime: BenchRuntime, prompt: list[int], tokens: int) -> dict[str, Any
         processors.append(time.process_time())
         if len(walls) == 1:
             _write({"event": "first"})
+    if len(counts) < 2:
+        raise ToolError(
+            f"The model ended its answer after {count_of(sum(counts[-1:]), 'token')}, so no time per token is known.",
+            "Give another --prompt-tokens.",
+        )
     return {
         "event": "run",
         "first_s": walls[0] - started,

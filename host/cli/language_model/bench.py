@@ -18,7 +18,7 @@ from arenite.host.cli.language_model.options import (
 from arenite.host.energy.power_sources import open_power
 from arenite.host.llm.bench import LanguageModelBench
 from arenite.host.llm.calibration import calibrate, calibration_runs, load_calibration, store_calibration
-from arenite.host.llm.language_model import ONNX_GENAI, LanguageModel
+from arenite.host.llm.language_model import LITERT_LM, ONNX_GENAI, LanguageModel
 from arenite.host.llm.measurement import measure
 from arenite.host.report.console import note, print_json, show, table
 from arenite.profiles.hosts import HostProfile, detect_host
@@ -82,6 +82,12 @@ def bench(
         raise UsageError(
             f"A prompt of {prompt:,} tokens and {tokens:,} more are longer than the context of {context:,}.",
             "Give a larger --context, or smaller --prompt-tokens or --tokens.",
+        )
+    if with_calibration and described.runtime == LITERT_LM:
+        raise UsageError(
+            "A graph of LiteRT-LM reads its complete cache for each token, so the rates of weights and cache cannot be "
+            "told apart.",
+            "Leave out --calibrate.",
         )
     host, cache = detect_host(), described.cache_type(cache_type)
     if with_calibration:

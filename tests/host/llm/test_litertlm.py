@@ -18,6 +18,7 @@ from arenite.host.llm.litertlm_model import read_litertlm_model
 from arenite.host.llm.measurement import measure
 from arenite.host.llm.memory import predict_memory
 from arenite.host.llm.runtime import ContextFullError, Message
+from arenite.host.llm.speed import predict_speed
 from arenite.profiles.hosts import load_host
 from tests.host.llm.genai_folders import byte_tokens
 from tests.host.llm.litertlm_bundles import (
@@ -76,6 +77,9 @@ def test_the_graphs_tell_weights_and_cache(tmp_path: Path, tokens_last: bool) ->
 def test_the_cache_is_allocated_as_the_graphs_have_it(bundle: Path) -> None:
     model, host = read_litertlm_model(bundle), load_host("raspberry_pi_5")
     assert predict_memory(model, host, 1, "f32").kv == predict_memory(model, host, CONTEXT, "f32").kv == KV
+    read = model.active_bytes + KV  # the complete cache for each token
+    bound = host.memory.bandwidth_gb_s * 1e9 / read
+    assert predict_speed(model, host, 1, "f32").decode_bound == pytest.approx(bound)
     with pytest.raises(UsageError, match="type f32"):
         model.cache_type("q8_0")
 

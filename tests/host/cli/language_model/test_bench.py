@@ -45,6 +45,11 @@ def test_a_missing_runtime_is_named(arenite: Arenite, tmp_path: Path) -> None:
     assert run.code == 2 and "xllamacpp" in run.err and "arenite[llm]" in run.err
 
 
+def test_a_bundle_cannot_be_calibrated(arenite: Arenite, tmp_path: Path) -> None:
+    path = write_bundle(tmp_path / "m.litertlm")
+    arenite("bench", path, "--context", 128, "--calibrate").refused(2, "complete cache", "--calibrate")
+
+
 @pytest.mark.skipif(not HAS_LITERT, reason="litert-lm-api is not installed")
 def test_a_bundle_is_measured(arenite: Arenite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARENITE_CACHE", str(tmp_path / "cache"))
