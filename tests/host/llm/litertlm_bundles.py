@@ -14,7 +14,7 @@ import numpy as np
 from arenite.converters.graph.model import Model, Op, Signature, Subgraph, Tensor
 from arenite.converters.importers.onnx_ml.onnx_writer import message, number
 from arenite.converters.tflite.writer import to_flatbuffer
-from tests.host.llm.genai_folders import byte_tokens, tokenizer
+from tests.host.llm.byte_tokenizer import byte_tokens, tokenizer
 
 HIDDEN, VOCABULARY, CONTEXT, PREFILL = 16, 259, 128, 16
 #: The heads of keys and their elements, of each of the layers.

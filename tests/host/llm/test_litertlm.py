@@ -20,7 +20,7 @@ from arenite.host.llm.memory import predict_memory
 from arenite.host.llm.runtime import ContextFullError, Message
 from arenite.host.llm.speed import predict_speed
 from arenite.profiles.hosts import load_host
-from tests.host.llm.genai_folders import byte_tokens
+from tests.host.llm.byte_tokenizer import byte_tokens
 from tests.host.llm.litertlm_bundles import (
     CONTEXT,
     DECODER,
