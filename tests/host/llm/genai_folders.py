@@ -281,14 +281,8 @@ class _Graph:
 
     def _norm(self, name: str, x: str) -> str:
         self._constant(name, self._weight(name))
-        self._node(
-            "SimplifiedLayerNormalization",
-            [x, name],
-            [f"{name}/out"],
-            axis=-1,
-            epsilon=self._shape.epsilon,
-            stash_type=1,
-        )
+        options = {"axis": -1, "epsilon": self._shape.epsilon, "stash_type": 1}
+        self._node("SimplifiedLayerNormalization", [x, name], [f"{name}/out"], **options)
         return f"{name}/out"
 
     def _matmul(self, name: str, x: str) -> str:
