@@ -281,7 +281,7 @@ class _Graph:
 
     def _norm(self, name: str, x: str) -> str:
         self._constant(name, self._weight(name))
-        options = {"axis": -1, "epsilon": self._shape.epsilon, "stash_type": 1}
+        options: dict[str, Any] = {"axis": -1, "epsilon": self._shape.epsilon, "stash_type": 1}
         self._node("SimplifiedLayerNormalization", [x, name], [f"{name}/out"], **options)
         return f"{name}/out"
 
