@@ -59,7 +59,7 @@ class MalformedFlatbuffer(Exception):
         self.path: list[str | int] = []
 
 
-def decode(data: bytes, root: str = "Model", identifier: bytes = b"TFL3") -> dict[str, Any]:
+def decode(data: bytes | memoryview, root: str = "Model", identifier: bytes = b"TFL3") -> dict[str, Any]:
     """Return the root table of ``data`` as nested dictionaries with all fields. Absent fields have their defaults.
 
     ``root`` is the name of the root table, ``identifier`` the expected bytes 4 to 7 of the file. Scalars are ``int``,
@@ -117,7 +117,7 @@ _SINGULAR = {
 }  # fmt: skip
 
 
-def _root(data: bytes) -> int:
+def _root(data: bytes | memoryview) -> int:
     return int.from_bytes(data[:4], "little")
 
 
@@ -183,7 +183,7 @@ class _Decoder:
     """Decodes one file. ``tables_left``, ``elements_left`` and ``bytes_left`` limit the work: they are the numbers of
     tables, vector elements and bytes of byte vectors that may still be decoded."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes | memoryview) -> None:
         self.data = data
         self.view = memoryview(data)
         self.size = len(data)
@@ -316,7 +316,7 @@ class _Decoder:
         self._spend(count)
         if self.data[start + count]:
             raise MalformedFlatbuffer("the string does not end in a zero byte")
-        return self.data[start : start + count].decode("utf-8", "replace")
+        return bytes(self.data[start : start + count]).decode("utf-8", "replace")
 
     def _spend(self, count: int) -> None:
         """Count ``count`` vector elements. Raises ``MalformedFlatbuffer`` if the limit is exceeded."""

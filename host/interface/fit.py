@@ -10,7 +10,7 @@ from arenite.errors import UsageError
 from arenite.host.build.options import DEFAULT_BUILD, BuildOptions
 from arenite.host.interface.build import FitReport, fit_boards
 from arenite.host.interface.model import Model
-from arenite.host.llm.cache_types import CACHE_TYPES, DEFAULT_CACHE_TYPE
+from arenite.host.llm.cache_types import CACHE_TYPES
 from arenite.host.llm.prediction import (
     LanguageModelFit,
     fit_language_model,
@@ -145,7 +145,7 @@ def fit_hosts(
     except OSError as error:
         raise UsageError(f"Cannot read {path}: {error.strerror or error}.", "Check the path.") from error
     names = [hosts] if isinstance(hosts, str) else hosts
-    return fit_language_model(described, names, context, cache_type or DEFAULT_CACHE_TYPE, memory_gib)
+    return fit_language_model(described, names, context, cache_type, memory_gib)
 
 
 def _check(name: str, value: str | None, choices: Collection[str]) -> None:

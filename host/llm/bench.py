@@ -83,6 +83,7 @@ class LanguageModelBench:
             "schema": SCHEMA,
             "model": {
                 "path": str(model.path),
+                "runtime": model.runtime,
                 "architecture": model.architecture.name,
                 "parameters": model.parameters,
                 "quantization": model.quantization,
@@ -127,8 +128,8 @@ class LanguageModelBench:
             },
             "kv": {
                 "predicted": need.kv,
-                "allocated_mib": round(sum(self.measurement.kv_mib), 2),
-                "exact": self.measurement.kv_matches(need.kv),
+                "allocated_mib": round(sum(self.measurement.kv_mib), 2) if self.measurement.kv_mib else None,
+                "exact": self.measurement.kv_matches(need.kv) if self.measurement.kv_mib else None,
             },
             "joules_per_token": None
             if run.power is None

@@ -7,6 +7,7 @@ from typing import Any
 
 from arenite.errors import ModelError, UnsupportedModelError
 from arenite.host.llm.architecture import MAX_LAYERS, Architecture, AttentionLayer, window_pattern
+from arenite.host.llm.config_fields import ConfigFields
 from arenite.input_files import parse_json, read_bytes
 
 #: The values of ``model_type`` that are known, and the names of their architectures in GGUF files.
@@ -56,10 +57,10 @@ def read_config(path: Path) -> Architecture:
     )  # gemma3: with a part for pictures
     if not isinstance(text, dict):
         raise ModelError(f"{path.name} has no table in the field 'text_config'.", _HINT)
-    return _architecture(name, _Fields(path, text), data)
+    return _architecture(name, ConfigFields(path.name, text, _HINT), data)
 
 
-def _architecture(name: str, fields: _Fields, outer: dict[str, Any]) -> Architecture:
+def _architecture(name: str, fields: ConfigFields, outer: dict[str, Any]) -> Architecture:
     has_window = window_pattern(name, fields.source)
     defaults = _GEMMA3_DEFAULTS if name == "gemma3" else {}
     hidden = fields.number("hidden_size", defaults)
@@ -100,26 +101,3 @@ _GEMMA3_DEFAULTS = {
     "max_position_embeddings": 131_072,
     "sliding_window": 4096,
 }
-
-
-class _Fields:
-    def __init__(self, path: Path, data: dict[str, Any]) -> None:
-        self.source, self._data = path.name, data
-
-    def number(self, key: str, defaults: dict[str, int]) -> int:
-        """Return the whole number ``key``. A field that is null or missing has its value in ``defaults``."""
-        value = self._data.get(key)
-        if value is None:
-            if key not in defaults:
-                raise ModelError(f"{self.source} lacks the field '{key}'.", _HINT)
-            return defaults[key]
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise ModelError(f"{self.source}: '{key}' must be a whole number, not {str(value)[:80]}.", _HINT)
-        return value
-
-    def flag(self, key: str, default: object) -> bool:
-        """Return the boolean ``key``."""
-        value = self._data.get(key, default)
-        if not isinstance(value, bool):
-            raise ModelError(f"{self.source}: '{key}' must be true or false, not {str(value)[:80]}.", _HINT)
-        return value

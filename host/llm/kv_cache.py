@@ -1,9 +1,9 @@
-"""The bytes of the cache of keys and values, as llama.cpp allocates it."""
+"""The bytes of the cache of keys and values, as the runtimes allocate it."""
 
 from __future__ import annotations
 
 from arenite.host.llm.architecture import Architecture, AttentionLayer
-from arenite.host.llm.cache_types import CACHE_TYPES
+from arenite.host.llm.ggml_types import TYPES_BY_NAME
 
 #: llama.cpp rounds the number of tokens up to a multiple of this.
 CELL_BLOCK = 256
@@ -23,7 +23,7 @@ def token_bytes(layer: AttentionLayer, cache_type: str) -> int:
     A type with blocks stores a row of all heads. If that is no multiple of a block, llama.cpp refuses the type, and the
     row is counted with its last block full.
     """
-    kind = CACHE_TYPES[cache_type]
+    kind = TYPES_BY_NAME[cache_type.upper()]
     rows = (layer.kv_heads * layer.key_dim, layer.kv_heads * layer.value_dim)
     return sum(-(-row // kind.block_elements) * kind.block_bytes for row in rows)
 
@@ -34,14 +34,14 @@ def kv_bytes_per_token(architecture: Architecture, cache_type: str) -> int:
     return sum(token_bytes(layer, cache_type) for layer in architecture.layers)
 
 
-def kv_bytes(architecture: Architecture, context: int, cache_type: str) -> int:
-    """Return the bytes that are allocated for ``context`` tokens. A layer with a window holds at most the window and
-    one batch."""
-    return sum(_layer_cells(layer, context) * token_bytes(layer, cache_type) for layer in architecture.layers)
+def kv_bytes(architecture: Architecture, context: int, cache_type: str, block: int = CELL_BLOCK) -> int:
+    """Return the bytes that are allocated for ``context`` tokens, rounded up to a multiple of ``block``. A layer with a
+    window holds at most the window and one batch."""
+    full = -(-context // block) * block
+    return sum(_layer_cells(layer, full) * token_bytes(layer, cache_type) for layer in architecture.layers)
 
 
-def _layer_cells(layer: AttentionLayer, context: int) -> int:
-    full = cells(context)
+def _layer_cells(layer: AttentionLayer, full: int) -> int:
     return full if layer.window is None else min(full, cells(layer.window + BATCH))
 
 

@@ -66,6 +66,15 @@ class LlamaCppRuntime:
         """The port of llama.cpp's own server on 127.0.0.1."""
         return int(self._server.listening_address.rpartition(":")[2])
 
+    @property
+    def threads(self) -> int | None:
+        """None: the log tells them."""
+        return None
+
+    def cache_bytes(self) -> int | None:
+        """Return None: the log tells them."""
+        return None
+
     def reply(self, conversation: Sequence[Message], max_tokens: int) -> Iterator[str]:
         messages = [{"role": message.role, "content": message.text} for message in conversation]
         # Temperature 0 takes the likeliest token, so the same conversation has the same answer again.

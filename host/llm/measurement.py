@@ -17,7 +17,7 @@ from arenite.errors import ToolError, UsageError
 from arenite.host.energy.base import PowerMeter
 from arenite.host.llm.budget.pieces import Piece
 from arenite.host.llm.budget.token_budget import TokenBudget
-from arenite.host.llm.language_model import LanguageModel
+from arenite.host.llm.language_model import LLAMA_CPP, LanguageModel
 from arenite.host.llm.power_readings import MeanPower, PowerReadings
 
 _MIB = 1 << 20
@@ -50,7 +50,8 @@ class DecodeRun:
 @dataclass(frozen=True)
 class Measurement:
     """What was measured in one process. ``resident_bytes``: the largest resident set of that process. ``kv_mib``: the
-    caches in the log of llama.cpp, in MiB with two digits. ``threads``: the threads that decoded."""
+    caches in the log of llama.cpp, in MiB with two digits, or the one that another runtime has; nothing if it does not
+    tell it. ``threads``: the threads that decoded."""
 
     runs: tuple[DecodeRun, ...]
     resident_bytes: int
@@ -78,10 +79,11 @@ def measure(
     power and decides about pauses, instead of ``meter``; the caller closes it.
 
     Raises:
-        UsageError: The package xllamacpp is not installed.
-        ToolError: llama.cpp cannot load the file, or the process ends too early.
+        UsageError: The package of the runtime is not installed.
+        ToolError: The runtime cannot load the model, or the process ends too early.
     """
     job = {
+        "runtime": model.runtime,
         "path": str(model.path),
         "context": context,
         "cache_type": cache_type,
@@ -103,7 +105,7 @@ def measure(
                 assert process.stdin is not None and process.stdout is not None
                 pipes = _Pipes(process.stdin, process.stdout)
                 pipes.answer(job)
-                done, resident_bytes = _receive(pipes, runs, readings, report, open_budget)
+                done, end = _receive(pipes, runs, readings, report, open_budget)
             except BaseException:
                 process.kill()
                 raise
@@ -111,18 +113,21 @@ def measure(
                 readings.stop()
         log.seek(0)
         text = log.read().decode("utf-8", "replace")
-    if resident_bytes == 0:
+    if end is None:
         raise ToolError(
             f"The process that measures {model.path.name} ended early, with status {process.returncode}.",
             "If the memory was full, give a smaller --context.",
         )
+    if model.runtime != LLAMA_CPP:
+        told = () if end["cache_bytes"] is None else (end["cache_bytes"] / _MIB,)
+        return Measurement(done, end["resident_bytes"], told, end["threads"])
     caches, counts = (
         re.findall(r"llama_kv_cache: size = +([\d.]+) MiB", text),
         re.findall(r" n_threads = (\d+)", text),
     )
     if not caches or not counts:
         raise ToolError("The log of llama.cpp does not tell the cache and the threads.", "Update Arenite.")
-    return Measurement(done, resident_bytes, tuple(map(float, caches)), int(counts[0]))
+    return Measurement(done, end["resident_bytes"], tuple(map(float, caches)), int(counts[0]))
 
 
 @dataclass(frozen=True)
@@ -145,8 +150,8 @@ def _receive(
     readings: PowerReadings,
     report: Callable[[str], None],
     open_budget: Callable[[float], TokenBudget] | None,
-) -> tuple[tuple[DecodeRun, ...], int]:
-    """Read the events of the process. Return the runs and the bytes of its memory, which are 0 if it ended early."""
+) -> tuple[tuple[DecodeRun, ...], dict[str, Any] | None]:
+    """Read the events of the process. Return the runs and the last event, which is None if it ended early."""
     done = list[DecodeRun]()
     power: PowerReadings | TokenBudget = readings
     report(f"Loading the model and reading {runs[0][0]:,} tokens.")
@@ -169,5 +174,5 @@ def _receive(
         elif kind == "error":
             raise (UsageError if event["is_usage"] else ToolError)(event["problem"], event["hint"])
         else:
-            return tuple(done), event["resident_bytes"]
-    return tuple(done), 0
+            return tuple(done), event
+    return tuple(done), None

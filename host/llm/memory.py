@@ -1,7 +1,7 @@
-"""Predict the memory that a language model takes on a host, with llama.cpp as the runtime.
+"""Predict the memory that a language model takes on a host.
 
-Weights and cache are exact. Activations and overhead are estimates: their constants were measured with llama-cpp-python
-0.3.36 and SmolLM2-135M on x86-64 (docs/language-models.md).
+Weights and cache are exact. Activations and overhead are estimates: their constants were measured with SmolLM2-135M on
+x86-64, with llama-cpp-python 0.3.36, onnxruntime-genai 0.18.0 and litert-lm-api 0.18.1 (docs/language-models.md).
 """
 
 from __future__ import annotations
@@ -10,13 +10,19 @@ from dataclasses import dataclass
 
 from arenite.host.llm.cache_types import DEFAULT_CACHE_TYPE
 from arenite.host.llm.kv_cache import BATCH, CELL_BLOCK, cells, kv_bytes
-from arenite.host.llm.language_model import LanguageModel
+from arenite.host.llm.language_model import LITERT_LM, LLAMA_CPP, ONNX_GENAI, LanguageModel
 from arenite.profiles.hosts import HostProfile
 
 #: A Python process with NumPy and llama-cpp-python: interpreter, libraries, and the context without its buffers.
 PROCESS_BYTES = 46_500_000
 #: The tables of a tokenizer, per entry of the vocabulary.
 TOKENIZER_BYTES = 391
+#: A Python process with onnxruntime-genai, and its tokenizer per entry of the vocabulary.
+ONNX_PROCESS_BYTES = 70_000_000
+ONNX_TOKENIZER_BYTES = 440
+#: The same with litert-lm-api.
+LITERT_PROCESS_BYTES = 86_500_000
+LITERT_TOKENIZER_BYTES = 1100
 _GIB = 1 << 30
 
 
@@ -57,9 +63,9 @@ def predict_memory(
     size = host.memory.size_gib if size_gib is None else size_gib
     return MemoryNeed(
         weights=model.weight_bytes,
-        kv=kv_bytes(model.architecture, context, cache_type),
+        kv=kv_bytes(model.architecture, context, cache_type, model.cache_block),
         activations=_activation_bytes(model, context, host.compute.processor),
-        overhead=PROCESS_BYTES + TOKENIZER_BYTES * model.architecture.vocabulary,
+        overhead=_overhead_bytes(model),
         available=max(round((size - host.memory.reserved_gib) * _GIB), 0),
     )
 
@@ -71,10 +77,23 @@ def _activation_bytes(model: LanguageModel, context: int, processor: str) -> int
     never touched, because only the last token's logits are computed; the layers' values are touched.
     """
     shape = model.architecture
+    if model.runtime == ONNX_GENAI:
+        # The graph computes the logits of every token of a batch.
+        inner = 3 * shape.feed_forward + 4 * shape.hidden
+        return 4 * min(BATCH, context) * (shape.vocabulary + inner)
     if processor == "gpu":
         return 4 * BATCH * (shape.vocabulary + 2 * shape.hidden)
     mask = BATCH * cells(context)
     return 4 * BATCH * (3 * shape.feed_forward + 4 * shape.hidden) + mask
+
+
+def _overhead_bytes(model: LanguageModel) -> int:
+    vocabulary = model.architecture.vocabulary
+    if model.runtime == LLAMA_CPP:
+        return PROCESS_BYTES + TOKENIZER_BYTES * vocabulary
+    if model.runtime == LITERT_LM:
+        return LITERT_PROCESS_BYTES + LITERT_TOKENIZER_BYTES * vocabulary
+    return ONNX_PROCESS_BYTES + ONNX_TOKENIZER_BYTES * vocabulary + model.copied_bytes
 
 
 def longest_context(

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arenite.errors import UnsupportedModelError, UsageError
-from arenite.host.llm.cache_types import DEFAULT_CACHE_TYPE
+from arenite.errors import UsageError
 from arenite.host.llm.gguf_model import read_gguf_model
 from arenite.host.llm.hugging_face_config import read_config
 from arenite.host.llm.kv_cache import kv_bytes_per_token
 from arenite.host.llm.language_model import LanguageModel
+from arenite.host.llm.litertlm_model import read_litertlm_model
 from arenite.host.llm.memory import MemoryNeed, longest_context, predict_memory
+from arenite.host.llm.onnx_genai_model import CONFIG, read_genai_folder
 from arenite.host.llm.quantizations import DEFAULT_QUANTIZATION, quantized_model
 from arenite.host.llm.remedies import Remedy, find_remedies
 from arenite.host.llm.speed import Speed, predict_speed
@@ -123,27 +124,22 @@ class LanguageModelFit:
 
 
 def is_language_model(path: Path) -> bool:
-    """Return whether ``path`` has a suffix of the files that ``read_language_model`` takes."""
-    return path.suffix.lower() in SUFFIXES
+    """Return whether ``path`` has a suffix of the files that ``read_language_model`` takes, or is a folder with a model
+    for ONNX Runtime GenAI."""
+    return path.suffix.lower() in SUFFIXES or (path / CONFIG).is_file()
 
 
 def read_language_model(path: Path, quantization: str | None = None) -> LanguageModel:
-    """Return the model that the GGUF file or ``config.json`` at ``path`` describes. ``quantization`` is for the weights
-    of the latter.
+    """Return the model that the GGUF file, ``.litertlm`` bundle, ``config.json`` or folder at ``path`` describes.
+    ``quantization`` is for the weights of a ``config.json``.
 
     Raises:
         ModelError: The file is malformed.
         UnsupportedModelError: The format or the architecture is not known.
-        UsageError: The file is GGUF, and ``quantization`` is given.
+        UsageError: ``quantization`` is given, but the weights are quantized already.
         OSError: The file cannot be read.
     """
     suffix = path.suffix.lower()
-    if suffix == ".litertlm":
-        raise UnsupportedModelError(
-            f"{path.name} is a bundle of LiteRT-LM. Its header lists sections, but neither layers nor heads, so the "
-            "size of the cache is not known.",
-            "Give config.json of the same model, with --quantization Q4_0 or Q8_0 for 4 or 8 bits.",
-        )
     if suffix == ".json":
         return quantized_model(path, read_config(path), quantization or DEFAULT_QUANTIZATION)
     if quantization is not None:
@@ -151,31 +147,34 @@ def read_language_model(path: Path, quantization: str | None = None) -> Language
             f"{path.name} has weights that are quantized already, so --quantization has no effect.",
             "Leave it out, or give the model's config.json.",
         )
-    return read_gguf_model(path)
+    if suffix == ".litertlm":
+        return read_litertlm_model(path)
+    return read_genai_folder(path) if path.is_dir() else read_gguf_model(path)
 
 
 def fit_language_model(
     model: LanguageModel,
     hosts: Sequence[str] | None = None,
     context: int | None = None,
-    cache_type: str = DEFAULT_CACHE_TYPE,
+    asked_cache_type: str | None = None,
     size_gib: float | None = None,
 ) -> LanguageModelFit:
     """Predict memory, speed and energy of ``model``.
 
     ``hosts``: names of profiles; None means all. ``context``: the tokens of the cache, by default ``DEFAULT_CONTEXT``
-    or the model's own if that is shorter. Rates are those with a full cache. ``size_gib``: the memory of the hosts,
-    instead of that in their profiles.
+    or the model's own if that is shorter. Rates are those with a full cache. ``asked_cache_type``: see
+    ``LanguageModel.cache_type``. ``size_gib``: the memory of the hosts, instead of that in their profiles.
 
     Raises:
         ProfileError: A host has no profile.
-        UsageError: The context is longer than that of the training.
+        UsageError: The context is longer than that of the training, or the model has another type of cache.
     """
+    cache_type = model.cache_type(asked_cache_type)
     trained = model.architecture.context
     tokens = min(DEFAULT_CONTEXT, trained) if context is None else context
     if tokens > trained:
         raise UsageError(
-            f"{model.path.name} was trained with a context of {trained:,} tokens, so it cannot use {tokens:,}.",
+            f"{model.path.name} was made for a context of {trained:,} tokens, so it cannot use {tokens:,}.",
             f"Give --context {trained} or less.",
         )
     prompt = min(PROMPT, tokens)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from arenite.host.llm.cache_types import CACHE_TYPES
-from arenite.host.llm.language_model import LanguageModel
+from arenite.host.llm.language_model import LLAMA_CPP, LanguageModel
 from arenite.host.llm.memory import longest_context, predict_memory
 from arenite.host.llm.quantizations import QUANTIZATIONS, quantized_model
 from arenite.host.llm.speed import predict_speed
@@ -40,10 +40,10 @@ def find_remedies(
         rate = predict_speed(changed, host, tokens, cache).decode
         return Remedy(kind, value, now.total - need.total, need.fits, rate)
 
-    names = list(CACHE_TYPES)
-    caches = [remedy("cache", name, model, context, name) for name in names[names.index(cache_type) + 1 :]]
+    names = [] if model.fixed_cache_type else list(CACHE_TYPES)[list(CACHE_TYPES).index(cache_type) + 1 :]
+    caches = [remedy("cache", name, model, context, name) for name in names]
     quantizations: list[Remedy] = []
-    if model.architecture.name in _COMPUTED and not model.architecture.experts:
+    if model.runtime == LLAMA_CPP and model.architecture.name in _COMPUTED and not model.architecture.experts:
         quantizations = [
             remedy("quantization", name, changed, context, cache_type)
             for name in QUANTIZATIONS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 
@@ -19,6 +20,20 @@ class ContextFullError(Exception):
     """The conversation is longer than the context."""
 
 
+@dataclass(frozen=True)
+class RuntimeOptions:
+    """How a model runs. ``runtime``: a name in language_model.py. ``context``: the tokens for which the cache has room.
+    ``cache_type``: the type of the cache, if the runtime can choose it. ``threads``: None for the runtime's choice.
+    ``has_log``: write the runtime's log to standard error."""
+
+    runtime: str
+    path: Path
+    context: int
+    cache_type: str
+    threads: int | None = None
+    has_log: bool = False
+
+
 class ChatRuntime(Protocol):
     """A loaded model that continues conversations."""
 
@@ -29,4 +44,25 @@ class ChatRuntime(Protocol):
 
     def close(self) -> None:
         """Free the memory of the model."""
+        ...
+
+
+class BenchRuntime(ChatRuntime, Protocol):
+    """A loaded model that can be measured."""
+
+    @property
+    def threads(self) -> int | None:
+        """The threads that compute, or None if the log tells them."""
+        ...
+
+    def decode(self, prompt: Sequence[int], tokens: int) -> Iterator[int]:
+        """Decode ``tokens`` tokens after the tokens ``prompt``, and yield their number so far, if possible after each.
+        The end of a text does not stop it. The part of a prompt that the last one had too is not computed again.
+
+        Raises ``ContextFullError`` if the prompt leaves no room.
+        """
+        ...
+
+    def cache_bytes(self) -> int | None:
+        """Return the bytes that the cache has after ``decode``, or None if the log tells them."""
         ...

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from arenite.host.llm.cache_types import DEFAULT_CACHE_TYPE
 from arenite.host.llm.kv_cache import kv_read_bytes
-from arenite.host.llm.language_model import LanguageModel
+from arenite.host.llm.language_model import LITERT_LM, LanguageModel
 from arenite.profiles.hosts import HostProfile
 
 
@@ -76,7 +76,10 @@ class Speed:
 def predict_speed(
     model: LanguageModel, host: HostProfile, tokens: int, cache_type: str = DEFAULT_CACHE_TYPE
 ) -> Speed:
-    """Return the rates of ``model`` on ``host`` with ``tokens`` tokens in a cache of type ``cache_type``."""
+    """Return the rates of ``model`` on ``host`` with ``tokens`` tokens in a cache of type ``cache_type``. A graph of
+    LiteRT-LM has fixed shapes, so it reads the complete cache for each token."""
+    if model.runtime == LITERT_LM:
+        tokens = model.architecture.context
     read = model.active_bytes + kv_read_bytes(model.architecture, tokens, cache_type)
     memory_s = read / (host.memory.bandwidth_gb_s * 1e9)
     compute_s = 2 * model.active_parameters / (host.compute.peak_gops * 1e9)

@@ -35,8 +35,7 @@ store_option = click.option(
 
 class CommandWithSubcommands(click.Command):
     """A command whose first argument may be one of ``SUBCOMMANDS``. An image file with the
-    same name as a subcommand is given as a path, such as ./matrix. A .gguf file and a language model of the zoo are
-    measured on this computer."""
+    same name as a subcommand is given as a path, such as ./matrix. A language model is measured on this computer."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -44,7 +43,7 @@ class CommandWithSubcommands(click.Command):
         """Return the context of the command, of the one for language models, or of the subcommand that the first
         argument names."""
         command: click.Command
-        if any(text.lower().endswith(".gguf") or is_zoo_language_model(text) for text in args):
+        if any(map(_is_language_model, args)):
             command = importlib.import_module("arenite.host.cli.language_model.bench").bench
             return command.make_context(info_name, args, parent, **extra)
         if args and args[0] in SUBCOMMANDS:
@@ -60,9 +59,16 @@ class CommandWithSubcommands(click.Command):
             formatter.write_dl(list(SUBCOMMANDS.items()))
         with formatter.section("Language models"):
             formatter.write_text(
-                "A .gguf file, or the name of a language model of the zoo, in place of IMAGE is measured on this "
-                "computer. `arenite bench MODEL.gguf --help` shows the options for it."
+                "A .gguf or .litertlm file, a folder with the file genai_config.json, or the name of a language model of "
+                "the zoo, in place of IMAGE is measured on this computer. `arenite bench MODEL.gguf --help` shows the "
+                "options."
             )
+
+
+def _is_language_model(argument: str) -> bool:
+    if argument.lower().endswith((".gguf", ".litertlm")) or is_zoo_language_model(argument):
+        return True
+    return Path(argument, "genai_config.json").is_file()
 
 
 def rules_options(command: Callable[..., Any]) -> Callable[..., Any]:

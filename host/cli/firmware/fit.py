@@ -105,9 +105,9 @@ def fit(
     the project, also compare the predicted stack with the stack use measured on the board, and check that nothing
     wrote outside the arena.
 
-    If IMAGES is a language model (a .gguf file, the config.json of a model on Hugging Face, or a name such as
-    smollm2_135m of the zoo), predict its memory, its tokens per second and its energy on computers such as the Jetson
-    and the Raspberry Pi.
+    If IMAGES is a language model (a .gguf or .litertlm file, a folder for ONNX Runtime GenAI, the config.json of a
+    model on Hugging Face, or a name such as smollm2_135m of the zoo), predict its memory, its tokens per second and its
+    energy on computers such as the Jetson and the Raspberry Pi.
 
     The exit code is 1 if a model does not fit a board named with --board or a host named with --host, or if the sizes
     of a built project differ from its predictions.

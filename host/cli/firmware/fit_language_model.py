@@ -39,7 +39,8 @@ class LanguageModelOptions:
         if any(value not in (None, ()) for value in vars(self).values()):
             raise UsageError(
                 "--host, --context, --cache-type, --quantization and --memory are for language models.",
-                "Give a .gguf file or a config.json, or name boards with --board.",
+                "Give a .gguf or .litertlm file, a config.json or a folder with genai_config.json, or name boards with "
+                "--board.",
             )
 
 
@@ -63,7 +64,10 @@ _options = option_group(
     click.option(
         "--cache-type",
         type=click.Choice(list(CACHE_TYPES)),
-        help=f"Type of the cache of keys and values. Default: {DEFAULT_CACHE_TYPE}.",
+        help=(
+            f"Type of the cache of keys and values of a .gguf file or config.json. Default: {DEFAULT_CACHE_TYPE}. "
+            "Other models decide it."
+        ),
     ),
     click.option(
         "--quantization",
@@ -157,8 +161,8 @@ def show_language_model(report: LanguageModelFit, with_details: bool) -> None:
         for prediction in report.hosts:
             show(*_details(prediction))
     show(
-        "Weights and cache are exact for a .gguf file. Everything else is estimated: tokens/s is the range that "
-        "runtimes reach, bound is the theoretical bandwidth of the memory (docs/language-models.md)."
+        "Weights and cache are exact, except the weights of a config.json. Everything else is estimated: tokens/s is "
+        "the range that runtimes reach, bound is the theoretical bandwidth of the memory (docs/language-models.md)."
     )
 
 

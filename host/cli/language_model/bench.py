@@ -1,4 +1,4 @@
-"""``arenite bench MODEL.gguf``: measure a language model on this computer."""
+"""``arenite bench MODEL`` for language models: measure a language model on this computer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from arenite.counts import count_of
 from arenite.errors import UsageError
 from arenite.host.cli.ending_signals import cleaned_up_after_sigterm
-from arenite.host.cli.language_model.loading import check_free_memory, check_memory
+from arenite.host.cli.language_model.loading import check_free_memory, check_memory, require_pauses
 from arenite.host.cli.language_model.options import (
     budget_options,
     cache_type_option,
@@ -25,7 +25,7 @@ from arenite.host.llm.budget.options import BudgetOptions
 from arenite.host.llm.budget.result import BudgetResult
 from arenite.host.llm.budget.token_budget import TokenBudget
 from arenite.host.llm.calibration import calibrate, calibration_runs, load_calibration, store_calibration
-from arenite.host.llm.language_model import LanguageModel
+from arenite.host.llm.language_model import LITERT_LM, ONNX_GENAI, LanguageModel
 from arenite.host.llm.measurement import Measurement, measure
 from arenite.host.report.console import note, print_json, show, table
 from arenite.profiles.hosts import HostProfile, detect_host
@@ -66,7 +66,7 @@ _MIB = 1 << 20
 def bench(
     model: Path,
     context: int,
-    cache_type: str,
+    cache_type: str | None,
     threads: int | None,
     prompt_tokens: int | None,
     tokens: int,
@@ -74,15 +74,18 @@ def bench(
     as_json: bool,
     budget: BudgetOptions,
 ) -> int:
-    """Measure MODEL, a language model, on this computer with llama.cpp.
+    """Measure MODEL, a language model, on this computer.
 
-    MODEL is a .gguf file, or the name of a language model of the zoo, such as smollm2_135m, which is downloaded once.
+    MODEL is a .gguf file, which llama.cpp runs, a .litertlm file, which LiteRT-LM runs, a folder with the file
+    genai_config.json, which ONNX Runtime GenAI runs, or the name of a language model of the zoo, such as smollm2_135m,
+    which is downloaded once.
 
     Shows the time to the first token, the time per token, the memory and the energy beside what `arenite fit`
     predicts. The prompt is random, and the model does not end its answer early. The exit code is 1 if a limit of a
     budget was not kept.
 
-    Needs the package xllamacpp (pip install 'arenite[llm]').
+    Needs the package xllamacpp (pip install 'arenite[llm]'), litert-lm-api ('arenite[llm-litert]') or
+    onnxruntime-genai ('arenite[llm-onnx]').
     """
     described = check_memory(model, context, cache_type, memory_mb=budget.memory_mb)
     prompt = min(512, context // 2) if prompt_tokens is None else prompt_tokens
@@ -96,12 +99,19 @@ def bench(
             "--calibrate measures without pauses, so it cannot keep --budget.",
             "Calibrate first, and then measure with --budget.",
         )
-    host = detect_host()
+    if with_calibration and described.runtime == LITERT_LM:
+        raise UsageError(
+            "A graph of LiteRT-LM reads its complete cache for each token, so the rates of weights and cache cannot be "
+            "told apart.",
+            "Leave out --calibrate.",
+        )
+    require_pauses(described, budget)
+    host, cache = detect_host(), described.cache_type(cache_type)
     if with_calibration:
-        _calibrate(described, host, cache_type, threads, budget.memory_mb)
-    measured, kept = _measure(described, context, cache_type, threads, (prompt, tokens), budget)
-    calibration = load_calibration(described.quantization, cache_type, measured.threads)
-    result = LanguageModelBench(described, host, context, cache_type, measured, calibration, kept)
+        _calibrate(described, host, cache, threads, budget.memory_mb)
+    measured, kept = _measure(described, context, cache, threads, (prompt, tokens), budget)
+    calibration = load_calibration(described.quantization, cache, measured.threads)
+    result = LanguageModelBench(described, host, context, cache, measured, calibration, kept)
     if as_json:
         print_json(result.to_json())
     else:
@@ -175,17 +185,21 @@ def _show(result: LanguageModelBench) -> None:
             "not calibrated" if calibrated is None else f"{calibrated:,.1f} by calibration",
         ),
         ("memory, MiB", f"{memory / _MIB:,.1f}", f"{need.total / _MIB:,.1f}"),
-        ("cache, MiB", f"{kv:,.2f}", f"{need.kv / _MIB:,.2f}"),
+        ("cache, MiB", f"{kv:,.2f}" if kv else "not told", f"{need.kv / _MIB:,.2f}"),
     ]
     if wh is not None and run.power is not None:
         rows.append((f"J/token ({run.power.kind})", f"{wh:,.2f}", f"{speed.joules_per_token:,.2f}"))
     title = (
-        f"{model.path.name}: {model.quantization}, context {result.context:,} ({result.cache_type}), "
-        f"prompt {run.prompt:,}, {tokens:,} tokens, {count_of(result.measurement.threads, 'thread')}"
+        f"{model.path.name} with {model.runtime}: {model.quantization}, context {result.context:,} "
+        f"({result.cache_type}), prompt {run.prompt:,}, {tokens:,} tokens, "
+        f"{count_of(result.measurement.threads, 'thread')}"
     )
     show(table(title, ("figure", "this computer", f"predicted for {result.host.name}"), rows))
-    if not result.measurement.kv_matches(need.kv):
-        show("The cache is not the predicted one: please report this model.")
+    if kv and not result.measurement.kv_matches(need.kv):
+        if model.runtime == ONNX_GENAI and kv < need.kv / _MIB:
+            show("The cache grows with the text: past_present_share_buffer is off in genai_config.json.")
+        else:
+            show("The cache is not the predicted one: please report this model.")
     if calibration is None:
         show("With --calibrate, the prediction follows this computer instead of its profile.")
     else:

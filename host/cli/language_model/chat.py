@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from arenite.host.cli.ending_signals import cleaned_up_after_sigterm
-from arenite.host.cli.language_model.loading import check_memory
+from arenite.host.cli.language_model.loading import check_memory, require_pauses
 from arenite.host.cli.language_model.options import (
     budget_options,
     cache_type_option,
@@ -25,10 +25,11 @@ from arenite.host.llm.budget.options import BudgetOptions
 from arenite.host.llm.budget.paced_chat import PacedChat
 from arenite.host.llm.budget.pieces import measure_token_s
 from arenite.host.llm.chat import Conversation
-from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
+from arenite.host.llm.llama_cpp_runtime import LlamaCppRuntime
 from arenite.host.llm.llama_cpp_tokens import LlamaCppTokens
 from arenite.host.llm.resident_memory import resident_bytes
-from arenite.host.llm.runtime import ChatRuntime
+from arenite.host.llm.runtime import ChatRuntime, RuntimeOptions
+from arenite.host.llm.runtimes import open_runtime
 from arenite.host.report.console import note
 from arenite.printable import printable_lines
 
@@ -61,30 +62,35 @@ def chat(
     prompt: str | None,
     system: str,
     context: int,
-    cache_type: str,
+    cache_type: str | None,
     threads: int | None,
     max_tokens: int,
     budget: BudgetOptions,
 ) -> int:
     """Talk with MODEL, a language model, in the terminal.
 
-    MODEL is a .gguf file, or the name of a language model of the zoo, such as smollm2_135m, which is downloaded once.
+    MODEL is a .gguf file, which llama.cpp runs, a .litertlm file, which LiteRT-LM runs, a folder with the file
+    genai_config.json, which ONNX Runtime GenAI runs, or the name of a language model of the zoo, such as smollm2_135m,
+    which is downloaded once.
 
     Answers go to standard output while they are decoded. After each, standard error shows the measured time to the
     first token and the tokens per second. The lines /exit and /quit end the conversation.
 
     The model is not loaded if its predicted memory is more than this computer has free. With a budget, standard error
     shows at the end what was held, and the exit code is 1 if a limit was not kept. Needs the package xllamacpp
-    (pip install 'arenite[llm]').
+    (pip install 'arenite[llm]'), litert-lm-api ('arenite[llm-litert]') or onnxruntime-genai ('arenite[llm-onnx]').
     """
-    path = check_memory(model, context, cache_type, memory_mb=budget.memory_mb).path
+    described = check_memory(model, context, cache_type, memory_mb=budget.memory_mb)
+    require_pauses(described, budget)
     instruments = open_instruments(budget) if budget.is_governed else None
-    options = LlamaCppOptions(path, context, cache_type, threads)
+    cache = described.cache_type(cache_type)
+    options = RuntimeOptions(described.runtime, described.path, context, cache, threads)
     with cleaned_up_after_sigterm(), contextlib.ExitStack() as stack:
-        loaded = stack.enter_context(contextlib.closing(LlamaCppRuntime(options)))
+        loaded = stack.enter_context(contextlib.closing(open_runtime(options)))
         runtime: ChatRuntime = loaded
         governed = None
         if instruments is not None:
+            assert isinstance(loaded, LlamaCppRuntime)
             tokens = LlamaCppTokens(loaded.port, loaded.key)
             governed = open_token_budget(budget, instruments, measure_token_s(tokens), threads)
             stack.callback(governed.close)

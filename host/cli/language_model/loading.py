@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from arenite.errors import DoesNotFitError, UsageError
+from arenite.host.llm.budget.options import BudgetOptions
 from arenite.host.llm.free_memory import available_bytes
-from arenite.host.llm.language_model import LanguageModel
+from arenite.host.llm.language_model import LLAMA_CPP, LanguageModel
 from arenite.host.llm.memory import longest_context, predict_memory
 from arenite.host.llm.prediction import read_language_model
 from arenite.host.llm.resident_memory import resident_bytes
@@ -17,38 +18,51 @@ from arenite.profiles.hosts import detect_host
 def check_memory(
     model: Path,
     context: int,
-    cache_type: str,
+    asked_cache_type: str | None,
     slots: int = 1,
     more_mib: int = 0,
     memory_mb: float | None = None,
 ) -> LanguageModel:
-    """Return what the header of ``model`` describes, a GGUF file or the name of a language model of the zoo. That is
-    downloaded if the cache does not have it. ``slots`` is the number of contexts, ``more_mib`` is memory that is needed
-    besides, and ``memory_mb`` the most MB that all may take, or None.
+    """Return what the header of ``model`` describes: a file, a folder, or the name of a language model of the zoo,
+    which is downloaded if the cache does not have it. ``asked_cache_type``: see ``LanguageModel.cache_type``. ``slots``
+    is the number of contexts, ``more_mib`` is memory that is needed besides, and ``memory_mb`` the most MB that all may
+    take, or None.
 
     Raises:
-        UsageError: It is another file or another model of the zoo, or was trained with a shorter context.
+        UsageError: It is another file or another model of the zoo, was made for a shorter context, or has another type
+            of cache.
         ToolError: The model could not be downloaded, or there is a budget of memory, but this system does not tell the
             memory of a process.
         DoesNotFitError: The model needs more memory than this computer has free, or than ``memory_mb``.
     """
     path = language_model_path(model)
-    if path.suffix.lower() != ".gguf":
+    if path.suffix.lower() not in (".gguf", ".litertlm") and not path.is_dir():
         raise UsageError(
-            f"{path.name} is not a .gguf file.",
-            "Give the file of a language model with its weights, or the name of one of the zoo: "
-            f"{', '.join(zoo_language_models())}.",
+            f"{path.name} is no .gguf or .litertlm file, and no folder.",
+            "Give the file of a language model with its weights, a folder for ONNX Runtime GenAI, or the name of one "
+            f"of the zoo: {', '.join(zoo_language_models())}.",
         )
     if memory_mb is not None:
         resident_bytes()  # which the budget is compared with: an error where the system does not tell it
     described = read_language_model(path)
+    cache_type = described.cache_type(asked_cache_type)
     if context > described.architecture.context:
         raise UsageError(
-            f"{path.name} was trained with a context of {described.architecture.context:,} tokens.",
+            f"{path.name} was made for a context of {described.architecture.context:,} tokens.",
             f"Give --context {described.architecture.context} or less.",
         )
     check_free_memory(described, context, cache_type, slots, more_mib, memory_mb)
     return described
+
+
+def require_pauses(model: LanguageModel, budget: BudgetOptions) -> None:
+    """Raise ``UsageError`` if ``budget`` has a limit of power or temperature, and the runtime of ``model`` cannot
+    pause."""
+    if budget.is_governed and model.runtime != LLAMA_CPP:
+        raise UsageError(
+            f"{model.path.name} is a model for {model.runtime}, which cannot pause between tokens to keep --budget.",
+            "Give a .gguf file, or leave out --budget. --memory-budget works with every runtime.",
+        )
 
 
 def check_free_memory(

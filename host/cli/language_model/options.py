@@ -19,13 +19,13 @@ model_argument = click.argument("model", type=click.Path(path_type=Path))
 cache_type_option = click.option(
     "--cache-type",
     type=click.Choice(list(CACHE_TYPES)),
-    default=DEFAULT_CACHE_TYPE,
-    show_default=True,
-    help="Type of the cache of keys and values.",
+    help=(
+        f"Type of the cache of keys and values of a .gguf file. Default: {DEFAULT_CACHE_TYPE}. Other models decide it."
+    ),
 )
 
 threads_option = click.option(
-    "--threads", type=click.IntRange(1, 1024), help="Threads that compute. Default: llama.cpp's choice."
+    "--threads", type=click.IntRange(1, 1024), help="Threads that compute. Default: the runtime's choice."
 )
 
 

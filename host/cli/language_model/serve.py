@@ -19,6 +19,7 @@ from arenite.host.cli.language_model.options import (
     threads_option,
 )
 from arenite.host.llm.budget.memory_watch import MemoryWatch
+from arenite.host.llm.language_model import LLAMA_CPP
 from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime
 from arenite.host.report.console import note, show
 
@@ -63,7 +64,7 @@ def serve(
     model: Path,
     port: int,
     context: int,
-    cache_type: str,
+    cache_type: str | None,
     threads: int | None,
     slots: int,
     queue: int,
@@ -81,7 +82,12 @@ def serve(
     The model is not loaded if its predicted memory is more than this computer has free. Needs the packages xllamacpp
     and h11 (pip install 'arenite[llm]').
     """
-    path = check_memory(model, context, cache_type, slots, prompt_cache_mib, memory_mb).path
+    described = check_memory(model, context, cache_type, slots, prompt_cache_mib, memory_mb)
+    if described.runtime != LLAMA_CPP:
+        raise UsageError(
+            f"{described.path.name} is a model for {described.runtime}, which `arenite serve` does not use.",
+            "Give a .gguf file, or use `arenite chat`.",
+        )
     try:
         module = importlib.import_module("arenite.host.llm.completion_server")
     except ImportError as error:
@@ -89,7 +95,8 @@ def serve(
             "Serving a language model needs the package h11, which is not installed.",
             "Install it: pip install 'arenite[llm]'.",
         ) from error
-    options = LlamaCppOptions(path, context, cache_type, threads, slots, prompt_cache_mib)
+    cache = described.cache_type(cache_type)
+    options = LlamaCppOptions(described.path, context, cache, threads, slots, prompt_cache_mib)
     with ending_signals() as ended, contextlib.closing(LlamaCppRuntime(options)) as runtime:
         server = module.CompletionServer(runtime.port, runtime.key, port, slots, queue, note)
         server.start()

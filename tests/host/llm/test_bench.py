@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ from arenite.host.llm.bench import LanguageModelBench
 from arenite.host.llm.calibration import Calibration
 from arenite.host.llm.gguf_model import read_gguf_model
 from arenite.host.llm.kv_cache import kv_bytes
-from arenite.host.llm.measure_process import per_token
+from arenite.host.llm.measure_process import measured_run, per_token
 from arenite.host.llm.measurement import DecodeRun, Measurement, measure
 from arenite.host.llm.power_readings import MeanPower, PowerReadings
+from arenite.host.llm.runtime import Message
 from arenite.profiles.hosts import load_host
 from tests.docs.schemas import problems
 from tests.host.llm.gguf_files import small_llama
@@ -121,6 +123,34 @@ def test_a_model_that_llama_cpp_refuses_is_named(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"cannot load broken\.gguf"):
         measure(model, 256, "f16", 1, [(8, 2)], Meter(Power(1.0, ESTIMATED, "a")), steps.append)
     assert steps == ["Loading the model and reading 8 tokens."]
+
+
+class Brief:
+    """A runtime whose answers have ``length`` tokens at most."""
+
+    threads = 1
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def decode(self, prompt: Sequence[int], tokens: int) -> Iterator[int]:
+        yield from range(1, min(self.length, tokens) + 1)
+
+    def reply(self, conversation: Sequence[Message], max_tokens: int) -> Iterator[str]:
+        yield from ()
+
+    def cache_bytes(self) -> int | None:
+        return None
+
+    def close(self) -> None:
+        self.length = 0
+
+
+@pytest.mark.parametrize(("length", "words"), [(0, "0 tokens"), (1, "1 token,")])
+def test_an_answer_that_ends_early_is_told(length: int, words: str) -> None:
+    with pytest.raises(ToolError, match=f"ended its answer after {words}"):
+        measured_run(Brief(length), [5, 6], 8)
+    assert len(measured_run(Brief(4), [5, 6], 8)["token_s"]) == 3
 
 
 def test_tokens_that_are_told_together_share_their_time() -> None:

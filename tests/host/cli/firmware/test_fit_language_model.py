@@ -10,7 +10,9 @@ import pytest
 from arenite.profiles.hosts import host_names
 from tests.host.cli.conftest import Arenite
 from tests.host.llm.config_files import config
+from tests.host.llm.genai_folders import small_folder
 from tests.host.llm.gguf_files import small_llama
+from tests.host.llm.litertlm_bundles import write_bundle
 
 
 @pytest.fixture
@@ -55,6 +57,24 @@ def test_cache_and_quantization_change_the_memory(arenite: Arenite, tmp_path: Pa
     assert memory("--quantization", "F16")["weights"] > 2 * memory()["weights"]
 
 
+def test_a_folder_for_onnx_runtime_is_a_language_model(arenite: Arenite, tmp_path: Path) -> None:
+    folder = small_folder(tmp_path / "m")
+    report = arenite("fit", folder, "--host", "raspberry_pi_5", "--context", 100, "--json").json
+    assert report["cache_type"] == "f32" and report["model"]["exact"]
+    assert report["hosts"][0]["memory"]["kv"] == 2 * 2 * 2 * 16 * 100 * 4
+    arenite("fit", folder, "--cache-type", "q4_0").refused(2, "type f32")
+    arenite("fit", folder, "--quantization", "Q8_0").refused(2, "quantized already")
+    (folder / "model.onnx").write_bytes(b"\x3a\x7f")
+    arenite("fit", folder).refused(2, "model.onnx is damaged")
+
+
+def test_a_bundle_of_litert_lm_is_a_language_model(arenite: Arenite, tmp_path: Path) -> None:
+    report = arenite("fit", write_bundle(tmp_path / "m.litertlm"), "--host", "phone", "--json").json
+    assert report["cache_type"] == "f32" and report["context"] == 128
+    assert report["hosts"][0]["memory"]["kv"] == 2 * 2 * 2 * 8 * 128 * 4
+    assert report["hosts"][0]["remedies"] == []
+
+
 def test_several_models_are_one_object(arenite: Arenite, gguf: Path, tmp_path: Path) -> None:
     report = arenite("fit", gguf, config(tmp_path / "config.json"), "--host", "phone", "--json").json
     assert [model["model"]["exact"] for model in report["models"]] == [True, False]
@@ -71,7 +91,8 @@ def test_several_models_are_one_object(arenite: Arenite, gguf: Path, tmp_path: P
         (("GGUF", "model.tflite"), ("model.tflite is not a language model",)),
         (("model.tflite", "--host", "phone"), ("are for language models",)),
         (("missing.gguf",), ("missing.gguf",)),
-        (("BUNDLE",), ("bundle.litertlm is a bundle of LiteRT-LM", "config.json")),
+        (("BUNDLE",), ("bundle.litertlm is damaged", "Download")),
+        (("EMPTY",), ("no section tf_lite_prefill_decode", "config.json")),
     ],
 )  # fmt: skip
 def test_mistakes_are_refused(
@@ -79,6 +100,7 @@ def test_mistakes_are_refused(
 ) -> None:
     files = {"GGUF": gguf, "BUNDLE": tmp_path / "bundle.litertlm"}
     files["BUNDLE"].write_bytes(b"LITERTLM" + bytes(64))
+    files["EMPTY"] = write_bundle(tmp_path / "empty.litertlm", [])
     arenite("fit", *(files.get(word, word) for word in words)).refused(2, *texts)
 
 

@@ -10,16 +10,21 @@ import pytest
 from arenite.host.llm.calibration import Calibration, store_calibration
 from tests.host.cli.conftest import Arenite
 from tests.host.cli.language_model.sensor_tree import sensors
+from tests.host.llm.genai_folders import small_folder
 from tests.host.llm.gguf_files import small_llama
+from tests.host.llm.litertlm_bundles import write_bundle
 from tests.host.llm.smollm2 import smollm2
 
 HAS_RUNTIME = importlib.util.find_spec("xllamacpp") is not None
+HAS_ONNX = importlib.util.find_spec("onnxruntime_genai") is not None
+HAS_LITERT = importlib.util.find_spec("litert_lm") is not None
 
 
 def test_the_type_of_the_file_decides(arenite: Arenite, tmp_path: Path) -> None:
     path = small_llama().write(tmp_path / "MODEL.GGUF")
     assert "--prompt-tokens" in arenite("bench", path, "--help").out
     assert "--board" in arenite("bench", "model.tflite", "--help").out
+    assert "--prompt-tokens" in arenite("bench", small_folder(tmp_path / "m"), "--help").out
     run = arenite("bench", "model.tflite")
     assert run.code == 2 and "--board" in run.err
 
@@ -41,6 +46,40 @@ def test_a_missing_runtime_is_named(arenite: Arenite, tmp_path: Path) -> None:
     path = small_llama().write(tmp_path / "model.gguf")
     run = arenite("bench", path)
     assert run.code == 2 and "xllamacpp" in run.err and "arenite[llm]" in run.err
+
+
+def test_a_bundle_cannot_be_calibrated(arenite: Arenite, tmp_path: Path) -> None:
+    path = write_bundle(tmp_path / "m.litertlm")
+    arenite("bench", path, "--context", 128, "--calibrate").refused(2, "complete cache", "--calibrate")
+
+
+@pytest.mark.skipif(not HAS_LITERT, reason="litert-lm-api is not installed")
+def test_a_bundle_is_measured(arenite: Arenite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARENITE_CACHE", str(tmp_path / "cache"))
+    path = write_bundle(tmp_path / "m.litertlm")
+    options = ("--context", 128, "--threads", 1, "--prompt-tokens", 40, "--tokens", 8)
+    result = arenite("bench", path, *options, "--json").json
+    assert result["model"]["runtime"] == "LiteRT-LM" and result["tokens"] == 8
+    assert result["kv"] == {"predicted": 2 * 2 * 2 * 8 * 128 * 4, "allocated_mib": None, "exact": None}
+    shown = arenite("bench", path, *options)
+    assert shown.code == 0 and "m.litertlm with LiteRT-LM" in shown.out and "not told" in shown.out
+
+
+@pytest.mark.skipif(not HAS_ONNX, reason="onnxruntime-genai is not installed")
+def test_an_onnx_model_is_measured(arenite: Arenite, tmp_path: Path) -> None:
+    folder = small_folder(tmp_path / "m", bits=4)
+    options = ("--context", 100, "--threads", 1, "--prompt-tokens", 40, "--tokens", 8)
+    result = arenite("bench", folder, *options, "--json").json
+    assert result["model"]["runtime"] == "ONNX Runtime GenAI" and result["kv"]["exact"]
+    assert (result["threads"], result["prompt"], result["tokens"]) == (1, 40, 8)
+    assert result["kv"]["predicted"] == 2 * 2 * 2 * 16 * 100 * 4
+    shown = arenite("bench", folder, *options)
+    assert shown.code == 0 and "m with ONNX Runtime GenAI" in shown.out
+    growing = small_folder(tmp_path / "growing", past_present_share_buffer=False)
+    shown = arenite("bench", growing, *options)
+    assert shown.code == 0 and "The cache grows with the text" in shown.out
+    (folder / "model.onnx.data").unlink()
+    arenite("bench", folder, *options).refused(3, "cannot load m", "Download")
 
 
 @pytest.mark.slow

@@ -13,10 +13,14 @@ from arenite.host.llm.memory import predict_memory
 from arenite.profiles.hosts import detect_host
 from tests.host.cli.conftest import Arenite
 from tests.host.cli.language_model.sensor_tree import sensors
+from tests.host.llm.genai_folders import small_folder
 from tests.host.llm.gguf_files import small_llama
+from tests.host.llm.litertlm_bundles import write_bundle
 from tests.host.llm.smollm2 import smollm2
 
 HAS_RUNTIME = importlib.util.find_spec("xllamacpp") is not None
+HAS_ONNX = importlib.util.find_spec("onnxruntime_genai") is not None
+HAS_LITERT = importlib.util.find_spec("litert_lm") is not None
 
 
 def test_a_model_that_does_not_fit_is_not_loaded(arenite: Arenite, tmp_path: Path) -> None:
@@ -33,7 +37,8 @@ def test_a_model_that_does_not_fit_is_not_loaded(arenite: Arenite, tmp_path: Pat
 def test_other_files_and_contexts_are_refused(arenite: Arenite, tmp_path: Path) -> None:
     path = small_llama().write(tmp_path / "model.gguf")
     arenite("chat", path, "--context", 4096).refused(2, "context of 2,048 tokens", "--context 2048")
-    arenite("chat", tmp_path / "config.json").refused(2, "config.json is not a .gguf file")
+    arenite("chat", tmp_path / "config.json").refused(2, "config.json is no .gguf or .litertlm file")
+    arenite("chat", tmp_path).refused(2, "has no genai_config.json", "ONNX Runtime GenAI")
     arenite("chat", tmp_path / "missing.gguf").refused(2, "missing.gguf")
 
 
@@ -63,6 +68,40 @@ def test_a_memory_budget_names_the_longest_context(arenite: Arenite, tmp_path: P
 def test_a_missing_runtime_is_named(arenite: Arenite, tmp_path: Path) -> None:
     path = small_llama().write(tmp_path / "model.gguf")
     arenite("chat", path).refused(2, "xllamacpp", "arenite[llm]")
+
+
+@pytest.mark.skipif(HAS_ONNX, reason="onnxruntime-genai is installed")
+def test_a_missing_onnx_runtime_is_named(arenite: Arenite, tmp_path: Path) -> None:
+    folder = small_folder(tmp_path / "m")
+    arenite("chat", folder, "--context", 128).refused(2, "onnxruntime-genai", "arenite[llm-onnx]")
+
+
+@pytest.mark.skipif(HAS_LITERT, reason="litert-lm-api is installed")
+def test_a_missing_litert_lm_is_named(arenite: Arenite, tmp_path: Path) -> None:
+    path = write_bundle(tmp_path / "m.litertlm")
+    arenite("chat", path, "--context", 128).refused(2, "litert-lm-api", "arenite[llm-litert]")
+
+
+@pytest.mark.skipif(not HAS_LITERT, reason="litert-lm-api is not installed")
+def test_a_bundle_answers(arenite: Arenite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARENITE_CACHE", str(tmp_path / "cache"))
+    path = write_bundle(tmp_path / "m.litertlm")
+    run = arenite("chat", path, "--context", 128, "--prompt", "hi", "--max-tokens", 8, "--threads", 1)
+    assert run.code == 0 and "Measured: 8 tokens" in run.err
+    arenite("chat", path, "--context", 128, "--prompt", "x" * 200).refused(2, "longer than the context")
+    arenite("chat", path).refused(2, "context of 128 tokens", "--context 128")
+
+
+@pytest.mark.skipif(not HAS_ONNX, reason="onnxruntime-genai is not installed")
+def test_an_onnx_model_answers(arenite: Arenite, tmp_path: Path) -> None:
+    folder = small_folder(tmp_path / "m")
+    run = arenite("chat", folder, "--context", 128, "--prompt", "hi", "--max-tokens", 8, "--threads", 1)
+    assert run.code == 0 and "Measured: " in run.err
+    arenite("chat", folder, "--context", 128, "--prompt", "x" * 200).refused(2, "longer than the context")
+    arenite("chat", folder).refused(2, "context of 256 tokens", "--context 256")
+    arenite("chat", folder, "--context", 128, "--cache-type", "q8_0").refused(2, "type f32", "--cache-type")
+    (folder / "model.onnx.data").unlink()
+    arenite("chat", folder, "--context", 128).refused(3, "cannot load m", "Download")
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ import pytest
 
 from tests.host.cli.conftest import Arenite
 from tests.host.cli.language_model.model_server import LIMIT_S, served
+from tests.host.llm.genai_folders import small_folder
 from tests.host.llm.gguf_files import small_llama
 from tests.host.llm.smollm2 import smollm2
 
@@ -32,6 +33,11 @@ def test_contexts_that_do_not_fit_are_refused(arenite: Arenite, tmp_path: Path) 
     path = small_llama().write(tmp_path / "model.gguf")
     arenite("serve", path, "--context", 4096).refused(2, "context of 2,048 tokens")
     arenite("serve", path, "--prompt-cache", 1 << 20).refused(1, "model.gguf needs about", "are free")
+
+
+def test_models_for_other_runtimes_are_refused(arenite: Arenite, tmp_path: Path) -> None:
+    folder = small_folder(tmp_path / "m")
+    arenite("serve", folder, "--context", 100).refused(2, "m is a model for ONNX Runtime GenAI", ".gguf")
 
 
 @pytest.mark.skipif(HAS_RUNTIME, reason="xllamacpp is installed")
