@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,6 @@ from arenite.host.llm.kv_cache import kv_bytes
 from arenite.host.llm.measure_process import measured_run, per_token
 from arenite.host.llm.measurement import DecodeRun, Measurement, measure
 from arenite.host.llm.power_readings import MeanPower, PowerReadings
-from arenite.host.llm.runtime import Message
 from arenite.profiles.hosts import load_host
 from tests.docs.schemas import problems
 from tests.host.llm.gguf_files import small_llama
@@ -125,32 +124,20 @@ def test_a_model_that_llama_cpp_refuses_is_named(tmp_path: Path) -> None:
     assert steps == ["Loading the model and reading 8 tokens."]
 
 
-class Brief:
-    """A runtime whose answers have ``length`` tokens at most."""
+def brief(length: int) -> Callable[[Sequence[int], int], Iterator[int]]:
+    """Return the ``decode`` of a runtime whose answers have ``length`` tokens at most."""
 
-    threads = 1
+    def decode(prompt: Sequence[int], tokens: int) -> Iterator[int]:
+        yield from range(1, min(length, tokens) + 1)
 
-    def __init__(self, length: int) -> None:
-        self.length = length
-
-    def decode(self, prompt: Sequence[int], tokens: int) -> Iterator[int]:
-        yield from range(1, min(self.length, tokens) + 1)
-
-    def reply(self, conversation: Sequence[Message], max_tokens: int) -> Iterator[str]:
-        yield from ()
-
-    def cache_bytes(self) -> int | None:
-        return None
-
-    def close(self) -> None:
-        self.length = 0
+    return decode
 
 
 @pytest.mark.parametrize(("length", "words"), [(0, "0 tokens"), (1, "1 token,")])
 def test_an_answer_that_ends_early_is_told(length: int, words: str) -> None:
     with pytest.raises(ToolError, match=f"ended its answer after {words}"):
-        measured_run(Brief(length), [5, 6], 8)
-    assert len(measured_run(Brief(4), [5, 6], 8)["token_s"]) == 3
+        measured_run(brief(length), [5, 6], 8)
+    assert len(measured_run(brief(4), [5, 6], 8)["token_s"]) == 3
 
 
 def test_tokens_that_are_told_together_share_their_time() -> None:

@@ -83,10 +83,12 @@ def test_other_models_and_unknown_names_are_refused(
     arenite: Arenite, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arenite("chat", "tiny_net").refused(2, "tiny_net is for keyword spotting", "tiny_llama")
-    arenite("serve", "tiny_lama").refused(2, "tiny_lama is not a .gguf file", "of the zoo: ", "tiny_llama")
+    arenite("serve", "tiny_lama").refused(
+        2, "tiny_lama is no .gguf or .litertlm file", "of the zoo: ", "tiny_llama"
+    )
     monkeypatch.chdir(tmp_path)
     Path("tiny_llama").write_bytes(b"a file with the name of a model")
-    arenite("chat", "tiny_llama").refused(2, "tiny_llama is not a .gguf file")
+    arenite("chat", "tiny_llama").refused(2, "tiny_llama is no .gguf or .litertlm file")
 
 
 @pytest.mark.parametrize(
