@@ -60,8 +60,8 @@ class CommandWithSubcommands(click.Command):
         with formatter.section("Language models"):
             formatter.write_text(
                 "A .gguf or .litertlm file, a folder with the file genai_config.json, or the name of a language model "
-                "of the zoo, in place of IMAGE is measured on this computer. `arenite bench MODEL.gguf --help` shows the "
-                "options."
+                "of the zoo, in place of IMAGE is measured on this computer. `arenite bench MODEL.gguf --help` shows "
+                "the options."
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import Any
 
 from arenite.host.governor.governor import Governor
 from arenite.host.governor.interface import Action, Lever, Limits, Observation
@@ -58,6 +59,6 @@ def drive(toy: ToyDevice, governor: Governor, seconds: int, start: int = 0) -> l
     return actions
 
 
-def governor_for(toy: ToyDevice, limits: Limits, **options: float) -> Governor:
+def governor_for(toy: ToyDevice, limits: Limits, **options: Any) -> Governor:
     """Return a governor with all levers of the device."""
     return Governor(limits, toy.levers(), **options)
