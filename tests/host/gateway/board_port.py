@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.firmware.update.update_board import BAUD, Board
 
-_STEP_S = 0.002
+_STEP_S, _ANSWER_S = 0.002, 60.0
 
 
 class BoardPort:
@@ -53,10 +53,18 @@ class BoardPort:
             self._held = b""
 
     def deliver_answers(self) -> None:
-        with self._lock:
-            assert self._fds is not None and self._held is not None
-            os.write(self._fds[0], self._held)
-            self._held = None
+        """Send the answers that were kept, of which there must be one: on a busy computer the device may be late
+        itself."""
+        end = time.monotonic() + _ANSWER_S
+        while True:
+            with self._lock:
+                assert self._fds is not None and self._held is not None
+                if self._held:
+                    os.write(self._fds[0], self._held)
+                    self._held = None
+                    return
+            assert time.monotonic() < end, "the device has not answered"
+            time.sleep(_STEP_S)
 
     def slot(self, pair: int, slot: int) -> bytes:
         with self._lock:

@@ -89,5 +89,6 @@ def test_a_late_answer_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         with gateway(str(device.path), tmp_path / "state", report):
             until(lambda: any("answers, but too late" in text for text in reports))
             # The next answers are in time.
-            until(lambda: reports[-1] == f"pump-1: the qemu_microbit on {device.path} answers.")
+            # The report of the missing broker may follow at once.
+            until(lambda: f"pump-1: the qemu_microbit on {device.path} answers." in reports)
     assert ["did not answer" in text for text in reports[:2]] == [True, False]
