@@ -85,6 +85,11 @@ class Failover:
             with suppress(DeviceError):
                 self._meters[0] = candidates[0].open()
 
+    @property
+    def is_estimate(self) -> bool:
+        """Whether there is no sensor, so that every power is an estimate."""
+        return all(source.scope == ESTIMATE for source in self._candidates)
+
     def read(self, busy: float) -> Power:
         """Return the power. Raises ``DeviceError`` if no source is left, which cannot happen while the estimate is
         a candidate."""

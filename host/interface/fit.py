@@ -18,7 +18,7 @@ from arenite.host.llm.prediction import (
     read_language_model,
 )
 from arenite.host.llm.quantizations import QUANTIZATIONS
-from arenite.host.llm.zoo_models import is_zoo_language_model, language_model_path
+from arenite.host.llm.zoo_models import is_zoo_language_model, language_model_path, zoo_language_models
 
 
 @overload
@@ -143,7 +143,13 @@ def fit_hosts(
     try:
         described = read_language_model(path, quantization)
     except OSError as error:
-        raise UsageError(f"Cannot read {path}: {error.strerror or error}.", "Check the path.") from error
+        place = error.filename or path
+        raise UsageError(
+            f"Cannot read {place}: {error.strerror or error}.",
+            f"Check the path, or name a language model of the zoo: {', '.join(zoo_language_models())}."
+            if Path(place) == path
+            else "A file of the model is missing: download it again.",
+        ) from error
     names = [hosts] if isinstance(hosts, str) else hosts
     return fit_language_model(described, names, context, cache_type, memory_gib)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket
 from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import Any
@@ -32,6 +33,14 @@ _MORE_CLIENTS = 16
 _CHUNK_BYTES = 1 << 16
 #: After this number of seconds, a client that was refused should try again.
 _RETRY_S = 1
+
+
+def require_free_port(port: int) -> None:
+    """Raise ``UsageError`` if ``CompletionServer`` cannot listen at ``port``."""
+    try:
+        socket.create_server((HOST, port)).close()
+    except (OSError, OverflowError) as error:
+        raise listening_error("language model", HOST, port, error) from error
 
 
 class CompletionServer(AuthenticatingServer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import secrets
 import threading
@@ -53,6 +54,7 @@ class LlamaCppRuntime:
             ) from error
         # llama.cpp's port on 127.0.0.1, which the package always opens, takes requests with this key only.
         self.key = secrets.token_urlsafe(32)
+        self._has_answered = False
         try:
             self._server: Any = package.Server(_parameters(package, options, self.key))
         except RuntimeError as error:
@@ -99,6 +101,12 @@ class LlamaCppRuntime:
 
     def close(self) -> None:
         """Free the memory of the model. The object cannot be used afterwards."""
+        if not self._has_answered:
+            # The end of a server whose loop has not begun yet is lost, and its destructor waits forever. An answer
+            # shows that the loop runs.
+            with contextlib.suppress(ToolError, ContextFullError):
+                for _ in self.decode((0,), 1):
+                    pass
         self._server = None
 
     def _stream(
@@ -117,6 +125,8 @@ class LlamaCppRuntime:
         def work() -> None:
             try:
                 handle(request, receive)
+            except RuntimeError as error:  # such as a text that is not valid Unicode
+                parts.put({"error": {"message": str(error).splitlines()[0]}})
             finally:
                 parts.put(None)
 
@@ -124,6 +134,7 @@ class LlamaCppRuntime:
         thread.start()
         try:
             while (part := parts.get()) is not None:
+                self._has_answered = True
                 if error := part.get("error"):
                     if error.get("type") == "exceed_context_size_error":
                         raise ContextFullError

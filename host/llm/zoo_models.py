@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from arenite.errors import UsageError
+from arenite.host.llm.onnx_genai_model import CONFIG
 from arenite.models.manifest import ZooEntry, manifest
 
 #: The format of the zoo's language models.
@@ -23,8 +24,9 @@ def is_zoo_language_model(text: str | Path) -> bool:
 
 
 def language_model_path(model: str | Path, *, progress: bool = True) -> Path:
-    """Return the path of a language model. ``model`` is a path, which is returned as it is, or a name of the zoo, whose
-    file is downloaded if the cache does not have it; ``progress`` shows that on standard error.
+    """Return the path of a language model. ``model`` is a path, which is returned as it is (for a genai_config.json,
+    its folder), or a name of the zoo, whose file is downloaded if the cache does not have it; ``progress`` shows that
+    on standard error.
 
     Raises:
         UsageError: The zoo's model with this name is not a language model.
@@ -32,7 +34,8 @@ def language_model_path(model: str | Path, *, progress: bool = True) -> Path:
     """
     item = _entry(model)
     if item is None:
-        return Path(model)
+        path = Path(model)
+        return path.parent if path.name == CONFIG else path
     if item.format != _FORMAT:
         raise UsageError(
             f"The zoo's {item.name} is for {item.task}, and is not a language model.",

@@ -66,7 +66,9 @@ class CommandWithSubcommands(click.Command):
 
 
 def _is_language_model(argument: str) -> bool:
-    if argument.lower().endswith((".gguf", ".litertlm")) or is_zoo_language_model(argument):
+    if argument.lower().endswith((".gguf", ".litertlm", "genai_config.json")) or is_zoo_language_model(
+        argument
+    ):
         return True
     return Path(argument, "genai_config.json").is_file()
 

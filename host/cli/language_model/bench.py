@@ -129,6 +129,8 @@ def _measure(
 ) -> tuple[Measurement, BudgetResult | None]:
     """Measure ``run`` within ``budget``."""
     instruments = open_instruments(budget) if budget.is_governed else None
+    for sentence in [] if instruments is None else instruments.notes:
+        note(sentence)
     opened = list[TokenBudget]()
 
     def open_budget(token_s: float) -> TokenBudget:
@@ -195,6 +197,12 @@ def _show(result: LanguageModelBench) -> None:
         f"{count_of(result.measurement.threads, 'thread')}"
     )
     show(table(title, ("figure", "this computer", f"predicted for {result.host.name}"), rows))
+    threads = result.measurement.threads
+    if threads < result.host.cores and result.host.compute.processor == "cpu":
+        show(
+            f"The prediction is for all {result.host.cores} cores of the profile {result.host.name}; "
+            f"{count_of(threads, 'thread')} computed here."
+        )
     if kv and not result.measurement.kv_matches(need.kv):
         if model.runtime == ONNX_GENAI and kv < need.kv / _MIB:
             show("The cache grows with the text: past_present_share_buffer is off in genai_config.json.")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from arenite.errors import UsageError
 from arenite.host.cli.ending_signals import cleaned_up_after_sigterm
 from arenite.host.cli.language_model.loading import check_memory, require_pauses
 from arenite.host.cli.language_model.options import (
@@ -80,6 +81,9 @@ def chat(
     shows at the end what was held, and the exit code is 1 if a limit was not kept. Needs the package xllamacpp
     (pip install 'arenite[llm]'), litert-lm-api ('arenite[llm-litert]') or onnxruntime-genai ('arenite[llm-onnx]').
     """
+    require_text(system, "The text of --system")
+    if prompt is not None:
+        require_text(prompt, "The text of --prompt")
     described = check_memory(model, context, cache_type, memory_mb=budget.memory_mb)
     require_pauses(described, budget)
     instruments = open_instruments(budget) if budget.is_governed else None
@@ -90,21 +94,48 @@ def chat(
         runtime: ChatRuntime = loaded
         governed = None
         if instruments is not None:
+            for sentence in instruments.notes:
+                note(sentence)
             assert isinstance(loaded, LlamaCppRuntime)
             tokens = LlamaCppTokens(loaded.port, loaded.key)
             governed = open_token_budget(budget, instruments, measure_token_s(tokens), threads)
             stack.callback(governed.close)
             runtime = PacedChat(tokens, governed, loaded.close)
         conversation, watch = Conversation(runtime, system), MemoryWatch(budget.memory_mb, note)
-        for question in _questions() if prompt is None else [prompt]:
-            _answer(conversation, question, max_tokens)
+        result = None
+        try:
+            if prompt is not None:
+                _answer(conversation, prompt, max_tokens)
+            else:
+                _converse(conversation, max_tokens, watch)
             watch.look()
-        result = budget_result(budget, resident_bytes, governed)
-    if result is None:
-        return 0
-    for sentence in result.sentences():
-        note(sentence)
-    return 0 if result.is_kept else 1
+        finally:  # also after Ctrl-C
+            result = budget_result(budget, resident_bytes, governed)
+            for sentence in [] if result is None else result.sentences():
+                note(sentence)
+    return 0 if result is None or result.is_kept else 1
+
+
+def require_text(text: str, what: str) -> None:
+    """Raise ``UsageError`` if ``text`` has bytes that are not UTF-8, which Python keeps as lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"{what} is not valid UTF-8: character {error.start + 1} is a byte of another encoding.",
+            "Use a terminal with UTF-8, or convert the text: iconv -t utf-8.",
+        ) from error
+
+
+def _converse(conversation: Conversation, max_tokens: int, watch: MemoryWatch) -> None:
+    """Answer the questions of standard input. One that cannot be asked does not end the conversation."""
+    for question in _questions():
+        try:
+            require_text(question, "The question")
+            _answer(conversation, question, max_tokens)
+        except UsageError as error:
+            note(f"Error: {error.problem}\nTry: {error.hint}")
+        watch.look()
 
 
 def _questions() -> Iterator[str]:

@@ -94,7 +94,10 @@ def check_free_memory(
         hint = "Take a smaller quantization, or give a larger --memory-budget."
     else:
         hint = "Take a smaller quantization, or end other programs."
-    numbers = f"--memory-budget allows {limit:,}" if has_small_budget else f"{limit:,} are free"
+    free_mb = f"{limit / 1e6:,.1f} MB"
+    numbers = f"--memory-budget allows {free_mb}" if has_small_budget else f"{free_mb} are free"
     raise DoesNotFitError(
-        f"{model.path.name} needs about {need.total:,} bytes for its context, but {numbers}.", hint
+        f"{model.path.name} needs about {need.total / 1e6:,.1f} MB with a context of {context:,} tokens, but "
+        f"{numbers}.",
+        hint,
     )

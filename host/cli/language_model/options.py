@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import click
 
+from arenite.errors import UsageError
 from arenite.host.cli.option_types import Number, option_group
 from arenite.host.governor.interface import Limits
 from arenite.host.llm.budget.options import BudgetOptions, parse_limits
@@ -104,6 +105,9 @@ def budget_options(command: Callable[..., Any]) -> Callable[..., Any]:
         **more: Any,
     ) -> Any:
         wanted = Limits() if limits is None else parse_limits(limits)
+        if limits is None and (power_source is not None or set_frequency):
+            option = "--set-frequency" if power_source is None else "--power-source"
+            raise UsageError(f"{option} is an option of --budget.", "Give --budget as well.")
         budget = BudgetOptions(wanted, memory_mb, host, power_source, set_frequency, root)
         return command(budget=budget, **more)
 

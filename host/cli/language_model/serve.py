@@ -95,6 +95,7 @@ def serve(
             "Serving a language model needs the package h11, which is not installed.",
             "Install it: pip install 'arenite[llm]'.",
         ) from error
+    module.require_free_port(port)  # before the model is loaded, which takes time
     cache = described.cache_type(cache_type)
     options = LlamaCppOptions(described.path, context, cache, threads, slots, prompt_cache_mib)
     with ending_signals() as ended, contextlib.closing(LlamaCppRuntime(options)) as runtime:

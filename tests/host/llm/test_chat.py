@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -109,3 +111,15 @@ def test_a_real_model_answers_and_forgets(cache_type: str) -> None:
         assert "".join(conversation.ask("What is the capital of France? One word.", 24))
     finally:
         runtime.close()
+
+
+@pytest.mark.slow
+def test_a_real_model_that_is_closed_at_once_ends() -> None:
+    """A server of llama.cpp that is destroyed before its loop runs would wait forever, in about one of four cases."""
+    pytest.importorskip("xllamacpp", reason="runs llama.cpp")
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from arenite.host.llm.llama_cpp_runtime import LlamaCppOptions, LlamaCppRuntime\n"
+        "for _ in range(12): LlamaCppRuntime(LlamaCppOptions(Path(sys.argv[1]), 256, threads=1)).close()\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(smollm2())], check=True, timeout=600)

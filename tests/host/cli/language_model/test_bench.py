@@ -137,7 +137,6 @@ def test_a_real_model_is_measured_within_a_budget(arenite: Arenite, tmp_path: Pa
         governor["power"]["mean"] == pytest.approx(7.0, rel=0.01) and governor["power"]["kind"] == "measured"
     )
     assert governor["settings"]["tokens_s"] < governor["tokens_s"]["full"]
-    assert any("no setting keeps the limits" in note for note in governor["notes"])
     # The pauses are in the time of a token, and not in its processor time.
     rates = run.json["decode_tokens_s"]
     assert rates["value"] < rates["undisturbed"]

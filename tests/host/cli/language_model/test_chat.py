@@ -51,8 +51,30 @@ def test_budgets_that_cannot_be_kept_are_refused_before_the_model_is_loaded(
     arenite(*chat, "--budget", "power=5W", "--power-source", "none").refused(2, "No power source 'none'")
     arenite(*chat, "--budget", "power=5W", "--host", "no_such_host").refused(2, "no_such_host")
     arenite(*chat, "--memory-budget", 10).refused(
-        1, "--memory-budget allows 10,000,000", "larger --memory-budget"
+        1, "--memory-budget allows 10.0 MB", "larger --memory-budget"
     )
+
+
+def test_an_estimated_power_at_rest_above_the_limit_is_refused(arenite: Arenite, tmp_path: Path) -> None:
+    path = small_llama().write(tmp_path / "model.gguf")
+    (tmp_path / "root").mkdir()
+    options = ("--host", "jetson_nano", "--root", tmp_path / "root")
+    arenite("chat", path, "--budget", "power=1W", *options).refused(
+        2, "No sensor measures the power", "jetson_nano", "at rest"
+    )
+
+
+def test_options_of_a_budget_need_one(arenite: Arenite, tmp_path: Path) -> None:
+    path = small_llama().write(tmp_path / "model.gguf")
+    arenite("chat", path, "--power-source", "rapl").refused(2, "--power-source is an option of --budget")
+    arenite("bench", path, "--set-frequency").refused(2, "--set-frequency is an option of --budget")
+
+
+def test_texts_of_another_encoding_are_refused(arenite: Arenite, tmp_path: Path) -> None:
+    path = small_llama().write(tmp_path / "model.gguf")
+    latin = b"caf\xe9".decode("utf-8", "surrogateescape")
+    arenite("chat", path, "--prompt", latin).refused(2, "--prompt is not valid UTF-8: character 4")
+    arenite("chat", path, "--system", latin, "--prompt", "hi").refused(2, "--system is not valid UTF-8")
 
 
 def test_a_memory_budget_names_the_longest_context(arenite: Arenite, tmp_path: Path) -> None:
@@ -61,7 +83,9 @@ def test_a_memory_budget_names_the_longest_context(arenite: Arenite, tmp_path: P
     megabytes = (need.total + 1000) / 1e6
     for command in ("chat", "bench", "serve"):
         run = arenite(command, path, "--context", 2048, "--memory-budget", megabytes)
-        run.refused(1, f"--memory-budget allows {need.total + 1000:,}", "Give --context 1024 or less")
+        run.refused(
+            1, f"--memory-budget allows {(need.total + 1000) / 1e6:,.1f} MB", "Give --context 1024 or less"
+        )
 
 
 @pytest.mark.skipif(HAS_RUNTIME, reason="xllamacpp is installed")

@@ -35,6 +35,14 @@ def test_contexts_that_do_not_fit_are_refused(arenite: Arenite, tmp_path: Path) 
     arenite("serve", path, "--prompt-cache", 1 << 20).refused(1, "model.gguf needs about", "are free")
 
 
+def test_a_port_that_is_taken_is_told_before_the_model_is_loaded(arenite: Arenite, tmp_path: Path) -> None:
+    pytest.importorskip("h11", reason="h11 is not installed")
+    path = small_llama().write(tmp_path / "model.gguf")  # llama.cpp refuses it with another error
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        arenite("serve", path, "--port", port).refused(2, f"cannot listen on 127.0.0.1, port {port}")
+
+
 def test_models_for_other_runtimes_are_refused(arenite: Arenite, tmp_path: Path) -> None:
     folder = small_folder(tmp_path / "m")
     arenite("serve", folder, "--context", 100).refused(2, "m is a model for ONNX Runtime GenAI", ".gguf")
