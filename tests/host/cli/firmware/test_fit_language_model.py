@@ -64,7 +64,9 @@ def test_a_folder_for_onnx_runtime_is_a_language_model(arenite: Arenite, tmp_pat
     assert report["hosts"][0]["memory"]["kv"] == 2 * 2 * 2 * 16 * 100 * 4
     arenite("fit", folder, "--cache-type", "q4_0").refused(2, "type f32")
     arenite("fit", folder, "--quantization", "Q8_0").refused(2, "quantized already")
-    named = arenite("fit", folder / "genai_config.json", "--host", "raspberry_pi_5", "--context", 100, "--json")
+    named = arenite(
+        "fit", folder / "genai_config.json", "--host", "raspberry_pi_5", "--context", 100, "--json"
+    )
     assert named.json == report
     (folder / "model.onnx").write_bytes(b"\x3a\x7f")
     arenite("fit", folder).refused(2, "model.onnx is damaged")
