@@ -116,6 +116,9 @@ class TokenBudget:
         state = self._governor.state()
         note = str(state["note"])
         notes = (f"The governor: {note}.",) if note else ()
+        mean, watts = self._all_power.mean, self._watts
+        if watts is None and mean is not None:  # a run that ended before the first step
+            watts = Course(mean.watts, mean.watts, mean.watts)
         tokens_s = steady = None
         if self._tokens:
             steady = self._tokens / self._decode_s
@@ -126,8 +129,8 @@ class TokenBudget:
             self._full,
             tokens_s,
             steady,
-            self._all_power.mean,
-            self._watts,
+            mean,
+            watts,
             self._celsius,
             self._thermometer,
             renamed_settings(state["levers"]),
