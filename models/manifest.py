@@ -71,6 +71,10 @@ class ZooEntry:
         """The format of the file: ``gguf`` of a language model, else ``tflite``."""
         return "gguf" if self.path and self.path[-1].endswith(".gguf") else "tflite"
 
+    @property
+    def is_language_model(self) -> bool:
+        return self.format == "gguf"
+
 
 @dataclass(frozen=True)
 class SampleSet:

@@ -15,7 +15,7 @@ def refuse_zoo_name(source: str | Path) -> None:
     item = None if Path(name).suffix else manifest().models.get(name)
     if item is None or Path(name).exists():
         return
-    if item.format == "gguf":
+    if item.is_language_model:
         raise UsageError(
             f"The zoo's {name} is a language model, which is too large for a microcontroller.",
             "Run it on a computer: `arenite fit`, `chat`, `bench` and `serve` take it.",

@@ -10,7 +10,7 @@ from typing import Any
 
 from arenite.errors import ToolError, UsageError
 from arenite.files import cache_directory
-from arenite.host.llm.runtime import ContextFullError, Message
+from arenite.host.llm.runtime import ContextFullError, Message, reason_of
 
 #: The template of a measured prompt: its text alone.
 _PLAIN = "{% for message in messages %}{% for part in message['content'] %}{{ part['text'] }}{% endfor %}{% endfor %}"
@@ -60,9 +60,9 @@ class LiteRtLmRuntime:
 
     def reply(self, conversation: Sequence[Message], max_tokens: int) -> Iterator[str]:
         if self._conversation is None or self._known != list(conversation[:-1]):
-            self._open(messages=[_json(message) for message in conversation[:-1]])
+            self._open(messages=[message.to_json() for message in conversation[:-1]])
         pieces = list[str]()
-        for piece in self._send(_json(conversation[-1]), max_output_tokens=max_tokens):
+        for piece in self._send(conversation[-1].to_json(), max_output_tokens=max_tokens):
             pieces.append(piece)
             yield piece
         self._known = [*conversation, Message("assistant", "".join(pieces))]
@@ -126,7 +126,7 @@ class LiteRtLmRuntime:
             if any(text in str(error) for text in _TOO_LONG):
                 raise ContextFullError from error
             raise ToolError(
-                f"LiteRT-LM cannot answer with {self._path.name}: {str(error).splitlines()[0][:300].rstrip('.')}.",
+                f"LiteRT-LM cannot answer with {self._path.name}: {reason_of(error)}",
                 "Its chat template may not suit texts. Try another bundle, or update litert-lm-api.",
             ) from error
         finally:
@@ -135,7 +135,3 @@ class LiteRtLmRuntime:
                 for _ in stream:
                     pass
                 self._drop()
-
-
-def _json(message: Message) -> dict[str, str]:
-    return {"role": message.role, "content": message.text}

@@ -15,7 +15,7 @@ from typing import Any
 from arenite.errors import ToolError, UsageError
 from arenite.host.llm.cache_types import DEFAULT_CACHE_TYPE
 from arenite.host.llm.kv_cache import BATCH
-from arenite.host.llm.runtime import ContextFullError, Message
+from arenite.host.llm.runtime import ContextFullError, Message, reason_of
 
 #: The verbosity of llama.cpp's log: nothing, and everything that tells sizes and threads.
 _SILENT, _DETAILED = 0, 4
@@ -78,7 +78,7 @@ class LlamaCppRuntime:
         return None
 
     def reply(self, conversation: Sequence[Message], max_tokens: int) -> Iterator[str]:
-        messages = [{"role": message.role, "content": message.text} for message in conversation]
+        messages = [message.to_json() for message in conversation]
         # Temperature 0 takes the likeliest token, so the same conversation has the same answer again.
         request = {"messages": messages, "max_tokens": max_tokens, "temperature": 0.0}
         for piece in self._stream(self._server.handle_chat_completions, request):
@@ -126,7 +126,7 @@ class LlamaCppRuntime:
             try:
                 handle(request, receive)
             except RuntimeError as error:  # such as a text that is not valid Unicode
-                parts.put({"error": {"message": str(error).splitlines()[0]}})
+                parts.put({"error": {"message": reason_of(error).rstrip(".")}})
             finally:
                 parts.put(None)
 

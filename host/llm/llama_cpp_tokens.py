@@ -29,7 +29,7 @@ class LlamaCppTokens:
 
     def prompt_of(self, conversation: Sequence[Message]) -> list[int]:
         """Return the tokens of ``conversation`` in the form that the model was trained with."""
-        messages = [{"role": message.role, "content": message.text} for message in conversation]
+        messages = [message.to_json() for message in conversation]
         text = self._post("/apply-template", {"messages": messages})["prompt"]
         request = {"content": text, "add_special": True, "parse_special": True}
         return list(self._post("/tokenize", request)["tokens"])

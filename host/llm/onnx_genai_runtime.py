@@ -12,7 +12,7 @@ from typing import Any
 from arenite.errors import ToolError, UsageError
 from arenite.host.llm.kv_cache import BATCH
 from arenite.host.llm.onnx_genai_model import cache_outputs
-from arenite.host.llm.runtime import ContextFullError, Message
+from arenite.host.llm.runtime import ContextFullError, Message, reason_of
 
 #: The level of ONNX Runtime's log at which it is silent except for the end of the process.
 _SILENT = 4
@@ -44,21 +44,21 @@ class OnnxGenAiRuntime:
             self._tokenizer: Any = package.Tokenizer(self._model)
         except RuntimeError as error:
             raise ToolError(
-                f"ONNX Runtime GenAI cannot load {folder.name or folder}: {_first_line(error)}",
+                f"ONNX Runtime GenAI cannot load {folder.name or folder}: {reason_of(error)}",
                 "Download the folder again, or update onnxruntime-genai.",
             ) from error
         self._generator: Any = None
         self._options: dict[str, Any] = {}
 
     def reply(self, conversation: Sequence[Message], max_tokens: int) -> Iterator[str]:
-        messages = [{"role": message.role, "content": message.text} for message in conversation]
+        messages = [message.to_json() for message in conversation]
         try:
             text = self._tokenizer.apply_chat_template(
                 messages=json.dumps(messages), add_generation_prompt=True
             )
         except RuntimeError as error:
             raise ToolError(
-                f"{self._folder.name or self._folder} has no usable chat template: {_first_line(error)}",
+                f"{self._folder.name or self._folder} has no usable chat template: {reason_of(error)}",
                 "Give a model that was trained for conversations, with its file tokenizer_config.json.",
             ) from error
         stream = self._tokenizer.create_stream()
@@ -100,7 +100,7 @@ class OnnxGenAiRuntime:
                 yield token
         except RuntimeError as error:
             raise ToolError(
-                f"ONNX Runtime GenAI failed: {_first_line(error)}", "Update onnxruntime-genai."
+                f"ONNX Runtime GenAI failed: {reason_of(error)}", "Update onnxruntime-genai."
             ) from error
 
     def _start(self, prompt: list[int], min_length: int) -> Any:
@@ -125,8 +125,3 @@ class OnnxGenAiRuntime:
             self._generator, self._options = self._package.Generator(self._model, parameters), options
         self._generator.append_tokens(prompt[common:])
         return self._generator
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines() or ["no reason is given"]
-    return lines[0][:300].rstrip(".") + "."

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+_MAX_REASON = 300
+
 
 @dataclass(frozen=True)
 class Message:
@@ -14,6 +16,16 @@ class Message:
 
     role: str
     text: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return the message as the chat requests of all runtimes have it."""
+        return {"role": self.role, "content": self.text}
+
+
+def reason_of(error: Exception) -> str:
+    """Return the first line of what a runtime says of a failure, as a sentence."""
+    lines = str(error).strip().splitlines() or ["no reason is given"]
+    return lines[0][:_MAX_REASON].rstrip(".") + "."
 
 
 class ContextFullError(Exception):

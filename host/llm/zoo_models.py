@@ -8,19 +8,16 @@ from arenite.errors import UsageError
 from arenite.host.llm.onnx_genai_model import CONFIG
 from arenite.models.manifest import ZooEntry, manifest
 
-#: The format of the zoo's language models.
-_FORMAT = "gguf"
-
 
 def zoo_language_models() -> tuple[str, ...]:
     """Return the names of the zoo's language models, in the order of the manifest."""
-    return tuple(item.name for item in manifest().models.values() if item.format == _FORMAT)
+    return tuple(item.name for item in manifest().models.values() if item.is_language_model)
 
 
 def is_zoo_language_model(text: str | Path) -> bool:
     """Return whether ``text`` is the name of a language model of the zoo, and not the path of a file."""
     item = _entry(text)
-    return item is not None and item.format == _FORMAT
+    return item is not None and item.is_language_model
 
 
 def language_model_path(model: str | Path, *, progress: bool = True) -> Path:
@@ -36,7 +33,7 @@ def language_model_path(model: str | Path, *, progress: bool = True) -> Path:
     if item is None:
         path = Path(model)
         return path.parent if path.name == CONFIG else path
-    if item.format != _FORMAT:
+    if not item.is_language_model:
         raise UsageError(
             f"The zoo's {item.name} is for {item.task}, and is not a language model.",
             f"Give a .gguf file, or a language model of the zoo: {', '.join(zoo_language_models())}.",

@@ -10,7 +10,7 @@ from arenite.counts import count_of
 from arenite.host.camera.answers.answer import Answer, Box
 
 #: The most classes, boxes, values and classes of a mask that a text names.
-MOST_CLASSES, MOST_BOXES, MOST_VALUES = 3, 8, 8
+MAX_CLASSES, MAX_BOXES, MAX_VALUES = 3, 8, 8
 #: A class of a mask is named if it covers at least this share of the mask.
 _MASK_SHARE = 0.05
 
@@ -27,7 +27,7 @@ def answer_text(answer: Answer) -> str:
     """Return the labels, scores and places of an answer as text, such as ``1 object: face (score 0.93) in the centre,
     20 % wide and 30 % high``."""
     if answer.kind == "classes":
-        names = [f"{_name(c.label, c.index)} (score {c.score:.2f})" for c in answer.classes[:MOST_CLASSES]]
+        names = [f"{_name(c.label, c.index)} (score {c.score:.2f})" for c in answer.classes[:MAX_CLASSES]]
         return ", or ".join(names) if names else "nothing was recognized"
     if answer.kind == "boxes":
         return _boxes_text(answer.boxes)
@@ -39,7 +39,7 @@ def answer_text(answer: Answer) -> str:
         return "areas: " + ", ".join(f"class {index} on {share:.0%}" for index, share in shares.items())
     if answer.score is not None:
         return f"a score of {answer.score:.2f}"
-    values = ", ".join(f"{value:.2f}" for value in answer.values[:MOST_VALUES])
+    values = ", ".join(f"{value:.2f}" for value in answer.values[:MAX_VALUES])
     return f"the numbers {values}" if values else "nothing"
 
 
@@ -61,10 +61,10 @@ def _boxes_text(boxes: tuple[Box, ...]) -> str:
     texts = [
         f"{_name(box.label, box.index)} (score {box.score:.2f}) {_place(box)}, "
         f"{_percent(box.right - box.left)} % wide and {_percent(box.bottom - box.top)} % high"
-        for box in boxes[:MOST_BOXES]
+        for box in boxes[:MAX_BOXES]
     ]
-    if len(boxes) > MOST_BOXES:
-        texts.append(f"and {len(boxes) - MOST_BOXES} more")
+    if len(boxes) > MAX_BOXES:
+        texts.append(f"and {len(boxes) - MAX_BOXES} more")
     return f"{count_of(len(boxes), 'object')}: " + "; ".join(texts)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from arenite.host.camera.answers.answer import Answer, Box, Class
 from arenite.host.camera.answers.answer_text import (
-    MOST_BOXES,
+    MAX_BOXES,
     answer_content,
     answer_text,
     answers_text,
@@ -50,8 +50,8 @@ def test_labels_scores_and_places_are_named(answer: Answer, text: str) -> None:
 
 
 def test_long_lists_are_cut() -> None:
-    text = answer_text(Answer("boxes", boxes=(FACE,) * (MOST_BOXES + 3)))
-    assert text.startswith("11 objects: ") and text.count("face") == MOST_BOXES
+    text = answer_text(Answer("boxes", boxes=(FACE,) * (MAX_BOXES + 3)))
+    assert text.startswith("11 objects: ") and text.count("face") == MAX_BOXES
     assert text.endswith("; and 3 more")
 
 
