@@ -53,7 +53,7 @@ class ZooEntry:
     bytes: int  # size of the model's file
     licence: str
     precision: (
-        str  # type of weights and activations: "int8", "float16" or "float32"; the quantization of GGUF
+        str  # type of weights and activations ("int8", "float16", "float32"), or quantization of a GGUF file
     )
     preprocessing: str
     trained_on: str

@@ -129,6 +129,11 @@ _BUILD_OPTIONS = {
     "code_in_ram": code_in_ram_option,
 }
 
+#: The fields that `arenite firmware` and `arenite bench` have options for, in the order of their help.
+FIRMWARE_FIELDS = (
+    "optimise", "protocol", "passes", "stream_input", "fast_ram", "mark", "health", "cores", "toolchain", "code_in_ram",
+)  # fmt: skip
+
 
 def build_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds the options for the fields ``names`` of ``BuildOptions`` to a command.

@@ -82,9 +82,8 @@ class DescribeSink:
             if served.answer is not None and not self._ending:
                 self._latest[served.source], self._number = served.answer, served.number
                 self._waiting += 1
-                if (
-                    self._waiting == 1
-                ):  # else the thread is at work, or waits for the time of the next request
+                # Otherwise the thread is at work, or waits for the time of the next request.
+                if self._waiting == 1:
                     self._state.notify()
         if new is not None:
             served.extra["description"] = new.to_json()
@@ -117,9 +116,8 @@ class DescribeSink:
         times = sorted(self._latency_ms)
 
         def percentile(percent: int) -> float | None:
-            return (
-                round(times[math.ceil(len(times) * percent / 100) - 1], 1) if times else None
-            )  # nearest rank
+            # The nearest rank.
+            return round(times[math.ceil(len(times) * percent / 100) - 1], 1) if times else None
 
         return {
             "described": self.described,

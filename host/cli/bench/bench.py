@@ -24,7 +24,7 @@ from arenite.host.cli.bench.subcommands import CommandWithSubcommands, store_opt
 from arenite.host.cli.bench.tables import show_bench
 from arenite.host.cli.bench.webassembly import bench_wasm
 from arenite.host.cli.option_types import Number
-from arenite.host.cli.options import build_options
+from arenite.host.cli.options import FIRMWARE_FIELDS, build_options
 from arenite.host.cli.progress import steps_of
 from arenite.host.emulator.emulator_choice import EMULATORS
 from arenite.host.interface.measurement import bench as run_bench
@@ -84,18 +84,7 @@ from arenite.profiles.boards import load_board
         "board rtl_*."
     ),
 )
-@build_options(
-    "optimise",
-    "protocol",
-    "passes",
-    "stream_input",
-    "fast_ram",
-    "mark",
-    "health",
-    "cores",
-    "toolchain",
-    "code_in_ram",
-)
+@build_options(*FIRMWARE_FIELDS)
 @click.option(
     "--emulator",
     type=click.Choice(EMULATORS),

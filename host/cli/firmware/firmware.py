@@ -11,7 +11,7 @@ from arenite.firmware.platformio.frameworks import build_commands
 from arenite.host.bench.two_cores import predicted_split
 from arenite.host.build.options import BuildOptions
 from arenite.host.cli.bench.two_cores import two_cores_line
-from arenite.host.cli.options import build_options, output_folder_option
+from arenite.host.cli.options import FIRMWARE_FIELDS, build_options, output_folder_option
 from arenite.host.interface.build import firmware as generate
 from arenite.host.report.console import note, print_json, show
 from arenite.profiles.boards import Board, load_board
@@ -23,18 +23,7 @@ from arenite.profiles.boards import Board, load_board
     "--board", required=True, metavar="NAME", help="Name of a board; `arenite boards` lists the names."
 )
 @output_folder_option("the project")
-@build_options(
-    "optimise",
-    "protocol",
-    "passes",
-    "stream_input",
-    "fast_ram",
-    "mark",
-    "health",
-    "cores",
-    "toolchain",
-    "code_in_ram",
-)
+@build_options(*FIRMWARE_FIELDS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def firmware(
     image: Path,

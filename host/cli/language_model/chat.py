@@ -81,9 +81,9 @@ def chat(
     shows at the end what was held, and the exit code is 1 if a limit was not kept. Needs the package xllamacpp
     (pip install 'arenite[llm]'), litert-lm-api ('arenite[llm-litert]') or onnxruntime-genai ('arenite[llm-onnx]').
     """
-    require_text(system, "The text of --system")
+    _require_text(system, "The text of --system")
     if prompt is not None:
-        require_text(prompt, "The text of --prompt")
+        _require_text(prompt, "The text of --prompt")
     described = check_memory(model, context, cache_type, memory_mb=budget.memory_mb)
     require_pauses(described, budget)
     instruments = open_instruments(budget) if budget.is_governed else None
@@ -116,7 +116,7 @@ def chat(
     return 0 if result is None or result.is_kept else 1
 
 
-def require_text(text: str, what: str) -> None:
+def _require_text(text: str, what: str) -> None:
     """Raise ``UsageError`` if ``text`` has bytes that are not UTF-8, which Python keeps as lone surrogates."""
     try:
         text.encode()
@@ -131,7 +131,7 @@ def _converse(conversation: Conversation, max_tokens: int, watch: MemoryWatch) -
     """Answer the questions of standard input. One that cannot be asked does not end the conversation."""
     for question in _questions():
         try:
-            require_text(question, "The question")
+            _require_text(question, "The question")
             _answer(conversation, question, max_tokens)
         except UsageError as error:
             note(f"Error: {error.problem}\nTry: {error.hint}")

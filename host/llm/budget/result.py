@@ -49,6 +49,11 @@ class Course:
     highest: float
     last: float
 
+    @staticmethod
+    def after(course: Course | None, value: float) -> Course:
+        """Return ``course`` with one more value, or one that begins with it if ``course`` is None."""
+        return Course(value, value, value) if course is None else course.then(value)
+
     def then(self, value: float) -> Course:
         """Return the course with one more value."""
         return Course(self.first, max(self.highest, value), value)

@@ -118,7 +118,7 @@ class TokenBudget:
         notes = (f"The governor: {note}.",) if note else ()
         mean, watts = self._all_power.mean, self._watts
         if watts is None and mean is not None:  # a run that ended before the first step
-            watts = Course(mean.watts, mean.watts, mean.watts)
+            watts = Course.after(None, mean.watts)
         tokens_s = steady = None
         if self._tokens:
             steady = self._tokens / self._decode_s
@@ -189,7 +189,7 @@ class TokenBudget:
             return
         value = reading.celsius
         self._thermometer = reading.source
-        self._celsius = Course(value, value, value) if self._celsius is None else self._celsius.then(value)
+        self._celsius = Course.after(self._celsius, value)
 
     def _step_if_due(self) -> None:
         if self._clock() - self._stepped_s >= _STEP_S:
@@ -201,8 +201,7 @@ class TokenBudget:
         now = self._clock()
         mean, heat = self._step_power.mean, self._temperature
         if mean is not None:
-            watts = mean.watts
-            self._watts = Course(watts, watts, watts) if self._watts is None else self._watts.then(watts)
+            self._watts = Course.after(self._watts, mean.watts)
         self._governor.step(
             Observation(
                 t_s=now - self._started_s,
