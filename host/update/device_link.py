@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from arenite.errors import DeviceError
 from arenite.host.link.transport import PortFullError, PortGoneError, Transport
@@ -42,6 +43,7 @@ class DeviceLink:
         self._use_code, self._byte_s = use_code, 10 / baud
         self.is_coded = use_code is True
         self.has_damage = self._takes_coded = False
+        self._has_sent_coded = False
         self.reconnections = self.repeated = 0
         self.sequence = 0
         self._plain, self._coded = PlainDecoder(), CodedDecoder()
@@ -65,6 +67,11 @@ class DeviceLink:
         return self._coded.repaired
 
     def close(self) -> None:
+        if self._has_sent_coded:
+            # A device that restarted in the middle of a frame took the rest of it as text. The frame has no newline, so
+            # the next command would be a part of the same line.
+            with suppress(PortGoneError, PortFullError):
+                self._transport.write(b"\n")
         self._transport.close()
 
     def send(self, operation: int, group: int, command: int, body: Body, *, is_again: bool = False) -> int:
@@ -74,6 +81,7 @@ class DeviceLink:
         message = encode_request(operation, group, command, self.sequence, body)
         frame = encode_coded(message) if self.is_coded else encode_plain(message)
         flush = b"\n" * (MAX_FRAME_BYTES if is_again and len(frame) < MAX_FRAME_BYTES else 0)
+        self._has_sent_coded |= self.is_coded
         self._transport.write(flush + frame)
         return len(flush + frame)
 

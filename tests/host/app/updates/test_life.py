@@ -18,6 +18,7 @@ from arenite.host.app.reference_model import ReferenceModel
 from arenite.host.app.updates import AppUpdates
 from arenite.host.live.connection import receive
 from arenite.host.live.messages import EventMessage, Text, WindowScores
+from arenite.host.update.coded_frames import encode_coded
 from arenite.host.update.keys import generate_key
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, library_or_skip
 from tests.firmware.update.smp_device import run_smpmgr
@@ -178,6 +179,15 @@ def test_a_model_that_fails_its_self_test_is_put_back(
         assert _model_of(device) == _id(old, "returned, reason 2")
         device.wait_for_samples(100)
     _check_scores(bench, old)
+
+
+def test_a_command_behind_coded_frames_is_a_line_of_its_own(arenite: Arenite, bench: Bench, old: Signed) -> None:
+    """A device that restarts loses the beginning of a frame, and the rest of it is text without an end."""
+    with bench.run(SAMPLES) as device:
+        device.text.read_until("Started")
+        device.emulator.machine.transport.write(encode_coded(b"status")[2:])
+        assert arenite("update", "status", device.port, "--fec").code == 0
+        assert _model_of(device) == _id(old, "none")
 
 
 def test_a_model_of_another_graph_is_refused_before_it_is_sent(

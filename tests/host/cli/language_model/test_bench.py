@@ -109,8 +109,11 @@ def test_a_real_model_is_measured(
         8,
     )
     assert result["kv"]["exact"]
-    # 3 % with a full batch of the prompt; a context of 256 tokens leaves half of the activations untouched.
-    assert abs(result["memory"]["difference"]) < (0.03 if context >= 512 else 0.10)
+    # 3 % with a full batch of the prompt; a context of 256 tokens leaves half of the activations untouched. How much of
+    # llama.cpp's library of 106 MB is resident depends on the system: one takes 5.8 MB more than another.
+    memory = result["memory"]
+    share = 0.03 if context >= 512 else 0.10
+    assert abs(memory["predicted"] - memory["resident"]) < share * memory["predicted"] + 8e6
     assert result["calibrated_tokens_s"]["calibration"]["model"] == "other.gguf"
     assert result["token_s"]["p50"] <= result["token_s"]["p90"] <= result["token_s"]["p99"]
     shown = arenite("bench", path, *options, "--tokens", 4)
