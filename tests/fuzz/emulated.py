@@ -1,9 +1,10 @@
-"""The differential fuzzer on emulated boards runs many random graphs in one firmware, over the serial protocol.
+"""The differential fuzzer on emulated boards runs many random graphs in one firmware.
 
     python -m tests.fuzz.emulated --board qemu_mps2_an386 --cases 500 --seed 0
 
-All graphs of a batch are linked into one firmware with one model descriptor. Its first input selects the graph to
-run; its other inputs and its outputs are those of all graphs.
+All graphs of a batch are linked into one firmware with one model descriptor. On Arm boards, the firmware reads the
+inputs of all graphs from a file and writes their outputs to another (file_firmware.py). On other boards, the first input
+selects the graph to run; the other inputs and the outputs are those of all graphs.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ from arenite.profiles.boards import Board, load_board
 from tests.fuzz.campaign import random_model
 from tests.fuzz.cases import load_all
 from tests.fuzz.comparison import Mismatch, lower, mismatch_of, random_input
+from tests.fuzz.file_firmware import read_outputs, takes_files, write_inputs
+from tests.fuzz.file_firmware import sources as file_sources
 
 #: The number of graphs that are created together. They are then divided into batches that fit the board.
 _GRAPHS_PER_ROUND = 500
@@ -107,8 +110,9 @@ extern const ar_model model;
 """
 
 
-def sources(batch: Sequence[Generated]) -> dict[str, str]:
-    """Return the source files of a firmware with every graph of the batch, as a map of names to texts."""
+def serial_sources(batch: Sequence[Generated]) -> dict[str, str]:
+    """Return the source files of every graph of the batch, which the serial protocol selects, as a map of names to
+    texts."""
     inputs = 1 + sum(len(g.model.main.inputs) for g in batch)
     outputs = sum(len(g.model.main.outputs) for g in batch)
     selector = _SELECTOR.format(
@@ -117,21 +121,20 @@ def sources(batch: Sequence[Generated]) -> dict[str, str]:
         inputs=inputs,
         outputs=outputs,
     )
-    # The firmware has as many tick counters as the longest graph has layers: when a graph runs several layers together,
-    # row by row (docs/streaming.md), the engine counts the ticks of each of them.
-    header = _HEADER.format(layers=max(len(g.calls) for g in batch))
-    return {"model.h": header, "model.c": selector, "graphs.c": combined_source(batch)}
+    return {"model.c": selector, "graphs.c": combined_source(batch)}
 
 
 @contextmanager
 def running(board: Board, elf: Path, folder: Path) -> Iterator[Transport]:
-    """Run ``elf`` in QEMU, or on a simulated core, and yield the transport to it. ``folder`` takes a log."""
+    """Run ``elf`` in QEMU, or on a simulated core, and yield the transport to it. ``folder`` takes a log and the
+    firmware's files."""
     if board.rtl is not None:
         program = simulator(rtl_core(board.rtl.core))
         with start_rtl(program, board, elf, folder / "simulation.log", WaitStates()) as simulated:
             yield simulated.transport
         return
-    with start(board, elf) as machine:
+    # The emulator runs in ``folder``, whose files the firmware may read and write.
+    with start(board, elf, folder=folder if takes_files(board) else None) as machine:
         yield machine.transport
 
 
@@ -154,33 +157,61 @@ def compare_emulated(
     target = Target.for_core(board.core, optimise)
     batch = [lower(m, f"m{k}_", target) for k, m in enumerate(models)]
     engine = [path.name for path in ENGINE.paths(".c")]  # all files, because batches need different ones
-    mismatches = []
-    project = write_project(
-        folder / board.name, sources(batch), engine, board, optimise=optimise, stack_bytes=4096
-    )
+    has_files = takes_files(board)
+    files = file_sources(batch) if has_files else serial_sources(batch)
+    # The firmware has as many tick counters as the longest graph has layers: when a graph runs several layers together,
+    # row by row (docs/streaming.md), the engine counts the ticks of each of them.
+    files["model.h"] = _HEADER.format(layers=max(len(g.calls) for g in batch))
+    project = write_project(folder / board.name, files, engine, board, optimise=optimise, stack_bytes=4096)
+    inputs = []
+    for k, g in enumerate(batch):
+        rng = np.random.default_rng([seed, k])
+        inputs.append([random_input(g.model.main.tensors[i], rng) for i in g.model.main.inputs])
     with running(board, direct_build(project), folder) as line:
         # On a busy computer the emulator can be much slower than a board.
         client = DeviceClient(line, resend_s=10, attempts=30, infer_timeout_s=300)
         client.hello()
-        first_in, first_out = 1, 0
-        for k, g in enumerate(batch):
-            graph = g.model.main
-            rng = np.random.default_rng([seed, k])
-            inputs = [random_input(graph.tensors[i], rng) for i in graph.inputs]
-            client.write_input(0, np.uint32(k).tobytes())
-            for position, value in enumerate(inputs):
-                client.write_input(first_in + position, np.ascontiguousarray(value).tobytes())
-            client.infer(fresh=True)
-            expected = Reference(to_flatbuffer(g.model)).run(inputs)
-            for position, index in enumerate(graph.outputs):
-                t = graph.tensors[index]
-                raw = client.read_output(first_out + position, t.nbytes)
-                actual = np.frombuffer(raw, DTYPES[t.dtype]).reshape(t.shape)
-                mismatch = mismatch_of(k, position, 0, expected[position], actual)
-                mismatches += [mismatch] if mismatch else []
-            first_in += len(graph.inputs)
-            first_out += len(graph.outputs)
+        outputs = list((_run_files if has_files else _run_serial)(client, folder, batch, inputs))
+    mismatches = []
+    for k, g in enumerate(batch):
+        expected = Reference(to_flatbuffer(g.model)).run(inputs[k])
+        found = (
+            mismatch_of(k, position, 0, *pair)
+            for position, pair in enumerate(zip(expected, outputs[k], strict=True))
+        )
+        mismatches += [mismatch for mismatch in found if mismatch]
     return mismatches, [layer.call.kernel for g in batch for layer in g.calls if layer.call is not None]
+
+
+def _run_files(
+    client: DeviceClient, folder: Path, batch: Sequence[Generated], inputs: Sequence[Sequence[np.ndarray]]
+) -> Iterator[list[np.ndarray]]:
+    """Run all graphs at once, and yield the outputs of each."""
+    write_inputs(folder, inputs)
+    client.infer(fresh=True)
+    assert client.read_output(0, 4) == bytes(4), "the firmware could not read or write a file"
+    yield from read_outputs(folder, batch)
+
+
+def _run_serial(
+    client: DeviceClient, folder: Path, batch: Sequence[Generated], inputs: Sequence[Sequence[np.ndarray]]
+) -> Iterator[list[np.ndarray]]:
+    """Run one graph after another, and yield its outputs."""
+    first_in, first_out = 1, 0
+    for k, g in enumerate(batch):
+        graph = g.model.main
+        client.write_input(0, np.uint32(k).tobytes())
+        for position, value in enumerate(inputs[k]):
+            client.write_input(first_in + position, np.ascontiguousarray(value).tobytes())
+        client.infer(fresh=True)
+        values = []
+        for position, index in enumerate(graph.outputs):
+            t = graph.tensors[index]
+            raw = client.read_output(first_out + position, t.nbytes)
+            values.append(np.frombuffer(raw, DTYPES[t.dtype]).reshape(t.shape))
+        yield values
+        first_in += len(graph.inputs)
+        first_out += len(graph.outputs)
 
 
 def batches(models: Sequence[Model], max_bytes: int) -> list[list[Model]]:
