@@ -107,6 +107,10 @@ class EnergyOptions:
     root: Path = Path("/")  # the folder that contains sys and proc; tests give a simulated tree
 
 
+#: The default of the shortest time between two descriptions.
+DESCRIBE_EVERY_S = 5.0
+
+
 @dataclass(frozen=True)
 class OutputOptions:
     """The receivers of answers and measurements, apart from the result of the run. None means no such receiver."""
@@ -120,7 +124,8 @@ class OutputOptions:
     mqtt: str | None = None
     timeline: Path | None = None
     describe: str | None = None  # the address of a language model that describes answers, http://HOST:PORT
-    describe_every_s: Annotated[float, Range(0, 86_400)] = 5.0  # the shortest time between two descriptions
+    #: The shortest time between two descriptions in seconds. None: ``DESCRIBE_EVERY_S``.
+    describe_every_s: Annotated[float | None, Range(0, 86_400)] = None
     describe_instruction: str | None = None  # the model's instruction; None: one short sentence
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from arenite.errors import UsageError
 from arenite.host.camera.frames.served_frame import Sink
-from arenite.host.camera.options import OutputOptions
+from arenite.host.camera.options import DESCRIBE_EVERY_S, OutputOptions
 from arenite.host.camera.sources.base import Source
 from arenite.host.camera.supervisor import StateListener
 
@@ -42,15 +42,20 @@ def open_outputs(
         stack.callback(sink.close)
         outputs.sinks.append(sink)
 
-    if options.describe is None and options.describe_instruction is not None:
-        raise UsageError("--describe-instruction is an option of --describe.", "Give --describe as well.")
-    if options.describe is not None:
+    if options.describe is None:
+        for name, value in (
+            ("--describe-every", options.describe_every_s),
+            ("--describe-instruction", options.describe_instruction),
+        ):
+            if value is not None:
+                raise UsageError(f"{name} is an option of --describe.", "Give --describe as well.")
+    else:
         from arenite.host.camera.sinks.chat_client import ChatClient
         from arenite.host.camera.sinks.describe import DescribeSink
 
         outputs.describer = DescribeSink(
             ChatClient(options.describe),
-            every_s=options.describe_every_s,
+            every_s=DESCRIBE_EVERY_S if options.describe_every_s is None else options.describe_every_s,
             instruction=options.describe_instruction,
             report=report,
         )

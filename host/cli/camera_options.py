@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from arenite.host.camera.options import DESCRIBE_EVERY_S
 from arenite.host.cli.camera_fields import field_option
 from arenite.host.cli.option_types import option_group
 
@@ -454,7 +455,10 @@ camera_options = option_group(
         "--describe-every",
         sets="outputs.describe_every_s",
         metavar="SECONDS",
-        help="Shortest time between two descriptions. A new one also needs other labels than the one before.",
+        help=(
+            "Shortest time between two descriptions. A new one also needs other labels than the one before. Default: "
+            f"{DESCRIBE_EVERY_S:g}."
+        ),
     ),
     field_option(
         "--describe-instruction",

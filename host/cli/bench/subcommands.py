@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from arenite.errors import UsageError
 from arenite.host.bench.store.changes import RegressionRules
 from arenite.host.cli.option_types import Number
 from arenite.host.llm.zoo_models import is_zoo_language_model
@@ -45,7 +46,16 @@ class CommandWithSubcommands(click.Command):
         command: click.Command
         if any(map(_is_language_model, args)):
             command = importlib.import_module("arenite.host.cli.language_model.bench").bench
-            return command.make_context(info_name, args, parent, **extra)
+            try:
+                return command.make_context(info_name, args, parent, **extra)
+            except click.NoSuchOption as error:
+                if any(error.option_name in parameter.opts for parameter in self.params):
+                    raise UsageError(
+                        f"{error.option_name} is for models of microcontrollers. A language model is measured on this "
+                        "computer.",
+                        "Leave it out. `arenite bench MODEL.gguf --help` shows the options.",
+                    ) from error
+                raise
         if args and args[0] in SUBCOMMANDS:
             module = importlib.import_module(f"arenite.host.cli.bench.{args[0]}")
             command = getattr(module, args[0])

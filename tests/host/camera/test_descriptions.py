@@ -73,6 +73,7 @@ def test_other_values_are_refused() -> None:
     for options, text in (
         ({"describe": "model.gguf"}, "is not the address"),
         ({"describe_instruction": "Be short."}, "--describe-instruction is an option of --describe"),
+        ({"describe_every_s": 1.0}, "--describe-every is an option of --describe"),
     ):
         with (
             pytest.raises(UsageError, match=text),

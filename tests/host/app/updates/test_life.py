@@ -181,7 +181,9 @@ def test_a_model_that_fails_its_self_test_is_put_back(
     _check_scores(bench, old)
 
 
-def test_a_command_behind_coded_frames_is_a_line_of_its_own(arenite: Arenite, bench: Bench, old: Signed) -> None:
+def test_a_command_behind_coded_frames_is_a_line_of_its_own(
+    arenite: Arenite, bench: Bench, old: Signed
+) -> None:
     """A device that restarts loses the beginning of a frame, and the rest of it is text without an end."""
     with bench.run(SAMPLES) as device:
         device.text.read_until("Started")

@@ -29,6 +29,13 @@ def test_the_type_of_the_file_decides(arenite: Arenite, tmp_path: Path) -> None:
     assert run.code == 2 and "--board" in run.err
 
 
+def test_options_for_microcontrollers_are_named(arenite: Arenite, tmp_path: Path) -> None:
+    path = small_llama().write(tmp_path / "model.gguf")
+    arenite("bench", path, "--board", "pico").refused(2, "--board is for models of microcontrollers")
+    run = arenite("bench", path, "--bord", "pico")
+    assert run.code == 2 and "No such option" in run.err
+
+
 def test_prompts_and_contexts_that_do_not_fit_are_refused(arenite: Arenite, tmp_path: Path) -> None:
     path = small_llama().write(tmp_path / "model.gguf")
     arenite("bench", path, "--context", 4096).refused(2, "context of 2,048 tokens")
