@@ -4,82 +4,75 @@
 
 #include "conv_output.h"
 #include "window.h"
+#include "window_row.h"
 
-/* Returns the sum of products of one output channel over the taps inside the image. (Taps in the padding would add
- * 0.) `at` is the offset from `image` of the input at the window's first tap, and w points to the weight of that
- * tap. */
-static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *image, int32_t at, const int8_t *w,
-                          ar_taps rows, ar_taps columns)
+enum { CHANNELS = 4 }; /* that are summed together, if that many are left */
+
+/* Adds the products of one channel, or of CHANNELS channels if `together` is not 1, over `taps` taps of a row to `sums`.
+ * The inputs of these channels are `next` bytes apart. */
+static void add_taps(const ar_conv_2d_params *p, const int8_t *in, const int8_t *w, int32_t taps,
+                     int32_t next, int32_t together, int32_t *sums)
 {
-    const int32_t next_row = p->dilation_h * p->in_w * p->in_c;
-    const int32_t next_column = p->dilation_w * p->in_c;
-    const int32_t out_c = p->out_c;
-    const int32_t offset = p->input_offset;
-    int32_t acc = 0;
+    const int32_t next_tap = p->dilation_w * p->in_c, out_c = p->out_c, offset = p->input_offset;
 
-    /* `at` can be negative, because the window's first tap may be in the padding. `in` is always inside the image. */
-    const int8_t *in = image + (at + rows.first * next_row + columns.first * next_column);
-    w += (rows.first * p->k_w + columns.first) * out_c;
-    for (int32_t ky = rows.first; ky < rows.end; ky++, in += next_row, w += p->k_w * out_c) {
-        const int8_t *a = in;
-        const int8_t *b = w;
-        for (int32_t kx = columns.first; kx < columns.end; kx++, a += next_column, b += out_c) {
-            acc += *b * (*a + offset);
+    for (; taps > 0; taps--, in += next_tap, w += out_c) {
+        sums[0] += w[0] * (in[0] + offset);
+        if (together > 1) {
+            sums[1] += w[1] * (in[next] + offset);
+            sums[2] += w[2] * (in[2 * next] + offset);
+            sums[3] += w[3] * (in[3 * next] + offset);
         }
-    }
-    return acc;
-}
-
-void ar_depthwise_conv_2d_s8(const ar_conv_2d_params *p)
-{
-    const int8_t *image = p->input;
-    int8_t *out = p->output;
-
-    for (int32_t b = 0; b < p->batches; b++) {
-        for (int32_t y = 0; y < p->out_h; y++) {
-            const int32_t y0 = y * p->stride_h - p->pad_top;
-            const ar_taps rows = ar_taps_inside(y0, p->k_h, p->dilation_h, p->in_h);
-            for (int32_t x = 0; x < p->out_w; x++) {
-                const int32_t x0 = x * p->stride_w - p->pad_left;
-                const ar_taps columns = ar_taps_inside(x0, p->k_w, p->dilation_w, p->in_w);
-                int32_t at = (y0 * p->in_w + x0) * p->in_c;
-                int32_t left = p->k_c; /* outputs left for this input channel; k_c is the depth multiplier */
-                for (int32_t c = 0; c < p->out_c; c++) {
-                    int32_t acc = window_sum(p, image, at, p->weights + c, rows, columns);
-                    acc += ar_conv_bias_s8(p, c);
-                    *out++ = ar_conv_output_s8(p, acc, c);
-                    if (--left == 0) {
-                        left = p->k_c;
-                        at++;
-                    }
-                }
-            }
-        }
-        image += p->in_h * p->in_w * p->in_c;
     }
 }
 
-void ar_depthwise_conv_2d_s8_row(const void *params, const int8_t *const *rows, int8_t *out)
+/* Writes one output row, and returns the place behind it. */
+static int8_t *write_row(const ar_conv_2d_params *p, const ar_window_rows *from, int8_t *out)
 {
-    const ar_conv_2d_params *p = params;
-    const ar_taps one = {0, 1}; /* each call of window_sum adds one row of the window */
-
     for (int32_t x = 0; x < p->out_w; x++) {
         const int32_t x0 = x * p->stride_w - p->pad_left;
         const ar_taps columns = ar_taps_inside(x0, p->k_w, p->dilation_w, p->in_w);
-        int32_t at = x0 * p->in_c;
-        int32_t left = p->k_c;
-        for (int32_t c = 0; c < p->out_c; c++) {
-            const int8_t *filter = p->weights + c;
-            int32_t acc = ar_conv_bias_s8(p, c);
-            for (int32_t ky = 0; ky < p->k_h; ky++, filter += p->k_w * p->out_c) {
-                acc += rows[ky] ? window_sum(p, rows[ky], at, filter, one, columns) : 0;
+        int32_t at = (x0 + columns.first * p->dilation_w) * p->in_c; /* the first input in a row */
+        int32_t left = p->k_c; /* outputs left for this input channel; k_c is the depth multiplier */
+        for (int32_t c = 0; c < p->out_c;) {
+            const int32_t next = p->k_c == 1; /* the next output channel reads the next input channel */
+            const int32_t together = (next ? p->out_c - c : left) < CHANNELS ? 1 : CHANNELS;
+            const int8_t *w = p->weights + columns.first * p->out_c + c;
+            int32_t sums[CHANNELS] = {0, 0, 0, 0};
+            for (int32_t ky = 0; ky < p->k_h; ky++, w += p->k_w * p->out_c) {
+                const int8_t *row = ar_window_row(p, from, ky);
+                if (row) {
+                    add_taps(p, row + at, w, columns.end - columns.first, next, together, sums);
+                }
             }
-            *out++ = ar_conv_output_s8(p, acc, c);
-            if (--left == 0) {
+            for (int32_t k = 0; k < together; k++, c++) {
+                *out++ = ar_conv_output_s8(p, sums[k] + ar_conv_bias_s8(p, c), c);
+            }
+            if (next) {
+                at += together;
+            } else if ((left -= together) == 0) {
                 left = p->k_c;
                 at++;
             }
         }
     }
+    return out;
+}
+
+void ar_depthwise_conv_2d_s8(const ar_conv_2d_params *p)
+{
+    ar_window_rows from = {0, p->input, 0};
+    int8_t *out = p->output;
+
+    for (int32_t b = 0; b < p->batches; b++, from.image += p->in_h * p->in_w * p->in_c) {
+        for (int32_t y = 0; y < p->out_h; y++) {
+            from.y0 = y * p->stride_h - p->pad_top;
+            out = write_row(p, &from, out);
+        }
+    }
+}
+
+void ar_depthwise_conv_2d_s8_row(const void *params, const int8_t *const *rows, int8_t *out)
+{
+    const ar_window_rows from = {rows, 0, 0};
+    write_row(params, &from, out);
 }

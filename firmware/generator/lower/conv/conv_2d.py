@@ -29,7 +29,7 @@ class Conv2D(Lowering):
     supports = (
         "int8 or int16 activations, int8 or int4 weights per channel or per tensor; strides, dilation, groups"
     )
-    kernels = ("conv_2d_s16.c", "conv_2d_s8.c")
+    kernels = ("conv_2d_s16.c", "conv_2d_s8.c", "dot4_s8.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         check_convolution(graph, op, 0, 1, 2, axis=0)
@@ -52,4 +52,5 @@ class Conv2D(Lowering):
         view = view_convolution(ctx.graph, ctx.op)
         kernel = f"conv_2d_{SUFFIX[view.input.dtype]}"
         fields = convolution_fields(ctx, view, view.weights.shape[3], view.padding)
-        return KernelCall(f"ar_{kernel}", "conv_2d.h", (f"{kernel}.c",), "ar_conv_2d_params", fields)
+        sums = ("dot4_s8.c",) if view.input.dtype == "int8" else ()
+        return KernelCall(f"ar_{kernel}", "conv_2d.h", (f"{kernel}.c", *sums), "ar_conv_2d_params", fields)

@@ -32,7 +32,13 @@ class FullyConnected(Lowering):
         "int8 or int16 activations; int8 weights, constant or not, per channel or per tensor (any zero point); "
         "constant int4 weights (zero point 0)"
     )
-    kernels = ("fully_connected_s16.c", "fully_connected_s8.c", "fully_connected_s8_real.c", "real_scale.c")
+    kernels = (
+        "dot4_s8.c",
+        "fully_connected_s16.c",
+        "fully_connected_s8.c",
+        "fully_connected_s8_real.c",
+        "real_scale.c",
+    )
 
     def check(self, graph: Subgraph, op: Op) -> None:
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
@@ -75,10 +81,12 @@ class FullyConnected(Lowering):
         if bias is not None and bias.data is not None:
             bias_dtype = np.int32 if inp.dtype == "int8" else np.int64
             bias_ptr = ctx.weights(bias.data.astype(bias_dtype), "bias")
+        sums = ("dot4_s8.c",) if inp.dtype == "int8" else ()
+        scaling = () if proven else ("real_scale.c",)
         return KernelCall(
             f"ar_{kernel}",
             "fully_connected.h",
-            (f"{kernel}.c",) if proven else (f"{kernel}.c", "real_scale.c"),
+            (f"{kernel}.c", *sums, *scaling),
             "ar_fully_connected_params",
             {
                 "input": ctx.input_ptr(0),
