@@ -39,7 +39,8 @@ static int8_t *write_row(const ar_conv_2d_params *p, const ar_window_rows *from,
         for (int32_t c = 0; c < p->out_c;) {
             /* The last channels of a group are summed one by one. */
             const int32_t together = left < AR_DOTS ? 1 : AR_DOTS;
-            int32_t sums[AR_DOTS] = {0, 0, 0, 0};
+            int32_t sums[AR_DOTS];
+            sums[0] = sums[1] = sums[2] = sums[3] = 0; /* without a call of memset */
             for (int32_t ky = 0; ky < p->k_h; ky++) {
                 const int8_t *row = ar_window_row(p, from, ky);
                 if (row) {

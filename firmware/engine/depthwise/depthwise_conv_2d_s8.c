@@ -14,15 +14,20 @@ static void add_taps(const ar_conv_2d_params *p, const int8_t *in, const int8_t 
                      int32_t next, int32_t together, int32_t *sums)
 {
     const int32_t next_tap = p->dilation_w * p->in_c, out_c = p->out_c, offset = p->input_offset;
+    int32_t sum0 = sums[0], sum1 = sums[1], sum2 = sums[2], sum3 = sums[3];
 
     for (; taps > 0; taps--, in += next_tap, w += out_c) {
-        sums[0] += w[0] * (in[0] + offset);
+        sum0 += w[0] * (in[0] + offset);
         if (together > 1) {
-            sums[1] += w[1] * (in[next] + offset);
-            sums[2] += w[2] * (in[2 * next] + offset);
-            sums[3] += w[3] * (in[3 * next] + offset);
+            sum1 += w[1] * (in[next] + offset);
+            sum2 += w[2] * (in[2 * next] + offset);
+            sum3 += w[3] * (in[3 * next] + offset);
         }
     }
+    sums[0] = sum0;
+    sums[1] = sum1;
+    sums[2] = sum2;
+    sums[3] = sum3;
 }
 
 /* Writes one output row, and returns the place behind it. */
@@ -37,7 +42,8 @@ static int8_t *write_row(const ar_conv_2d_params *p, const ar_window_rows *from,
             const int32_t next = p->k_c == 1; /* the next output channel reads the next input channel */
             const int32_t together = (next ? p->out_c - c : left) < CHANNELS ? 1 : CHANNELS;
             const int8_t *w = p->weights + columns.first * p->out_c + c;
-            int32_t sums[CHANNELS] = {0, 0, 0, 0};
+            int32_t sums[CHANNELS];
+            sums[0] = sums[1] = sums[2] = sums[3] = 0; /* without a call of memset */
             for (int32_t ky = 0; ky < p->k_h; ky++, w += p->k_w * p->out_c) {
                 const int8_t *row = ar_window_row(p, from, ky);
                 if (row) {
