@@ -64,8 +64,9 @@ def _dense_dsp(_: Generated, call: KernelCall) -> Work:
 
 def _dense(_: Generated, call: KernelCall) -> Work:
     f = call.fields
-    units = f["batches"] * f["units"]
-    return {"row": f["batches"], "unit": units, "product": units * f["depth"]}
+    fours, rest = divmod(f["units"], 4)
+    sums = f["batches"] * (fours + rest)  # of four units, or of one of the last
+    return {"row": f["batches"], "unit": f["batches"] * f["units"], "sum": sums, "input": sums * f["depth"]}
 
 
 def _depthwise_dsp(_: Generated, call: KernelCall) -> Work:
