@@ -89,12 +89,12 @@ void ar_conv_2d_s8_compact_dsp(const ar_conv_2d_compact_params *p)
                 }
             }
         }
-        ar_compact_work work; /* an initializer would clear `state` */
+        ar_compact_work work;
         work.filters = p->filters;
         work.groups = p->groups;
-        work.x = widened;
-        work.blocks = blocks;
         work.out = out;
+        work.x = widened;
+        work.end = to;
         work.pixel = step * p->out_c;
         work.table = p->format.table;
         work.pairs = p->out_c / 2;

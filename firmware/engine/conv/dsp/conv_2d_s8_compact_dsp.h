@@ -38,18 +38,17 @@ void ar_conv_2d_s8_compact_dsp(const ar_conv_2d_compact_params *p);
 typedef struct {
     const uint32_t *filters;
     int32_t groups;
-    const int32_t *x;  /* the widened inputs of the first block */
-    int32_t blocks;    /* at least 1 */
-    int8_t *out;       /* address of the first channel of the first pixel */
-    int32_t pixel;     /* bytes from one pixel to the next; 0 if the pixels of a block are the same one */
-    const void *table; /* the next four are from ar_compact_format */
-    int32_t pairs;     /* of filters, at least 1 */
+    int8_t *out;        /* address of the first channel of the first pixel */
+    const int32_t *x;   /* the widened inputs of the first block */
+    const int32_t *end; /* after those of the last block; there is at least one */
+    int32_t pixel;      /* bytes from one pixel to the next; 0 if the pixels of a block are the same one */
+    const void *table;  /* the next four are from ar_compact_format */
+    int32_t pairs;      /* of filters, at least 1 */
     uint32_t spare;
     uint32_t room; /* 32 - spare */
     uint32_t mask; /* has shift_bits ones */
     uint32_t shift_bits, dropped;
     int32_t shift_base, zero_twice;
-    int32_t state[11]; /* used by the assembly */
 } ar_compact_work;
 
 /* Computes the outputs of all pairs of filters for all blocks. The function changes `work`. */
