@@ -60,8 +60,8 @@ static void widen_window(const ar_conv_2d_compact_params *p, const window *w, in
 {
     const int32_t zeros = (int32_t)((uint32_t)(uint16_t)-p->zero_point * 0x00010001u);
     const int32_t end = p->in_w * p->in_c;
-    const int32_t run = p->row_bytes;
-    const int32_t groups = (run + 3) / 4;
+    const int32_t run = p->k_w * p->in_c;
+    const int32_t groups = p->groups;
     const int32_t next_row = end - 4 * groups;
     const int8_t *from = w->image + w->top * end + w->left;
     int32_t top = w->top;
@@ -114,7 +114,8 @@ static void advance(const ar_conv_2d_compact_params *p, window *w)
 
 void ar_conv_2d_s8_compact_dsp(const ar_conv_2d_compact_params *p)
 {
-    int32_t *const widened = (int32_t *)(void *)(p->scratch + p->widened);
+    const int32_t groups = p->k_h * p->groups;
+    int32_t *const widened = (int32_t *)(void *)(p->scratch + 4 * p->groups);
     int8_t *out = p->output;
     window w;
     w.image = p->input;
@@ -127,7 +128,7 @@ void ar_conv_2d_s8_compact_dsp(const ar_conv_2d_compact_params *p)
         const int32_t step = blocks != 0;
         blocks += !step;
         int32_t *to = widened;
-        for (int32_t b = blocks; b != 0; b--, to += (2 * p->groups - 1) * AR_COMPACT_PIXELS) {
+        for (int32_t b = blocks; b != 0; b--, to += (2 * groups - 1) * AR_COMPACT_PIXELS) {
             for (int32_t i = AR_COMPACT_PIXELS; i != 0; i--, to++) {
                 widen_window(p, &w, to);
                 if (step || i == 1) {
@@ -137,7 +138,7 @@ void ar_conv_2d_s8_compact_dsp(const ar_conv_2d_compact_params *p)
         }
         ar_compact_work work;
         work.filters = p->filters;
-        work.groups = p->groups;
+        work.groups = groups;
         work.out = out;
         work.x = widened;
         work.end = to;

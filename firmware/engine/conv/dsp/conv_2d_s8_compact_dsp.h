@@ -16,18 +16,16 @@ enum { AR_COMPACT_PIXELS = 3 }; /* pixels of a block, which are computed togethe
 typedef struct {
     const int8_t *input;     /* [batches][in_h][in_w][in_c] */
     int8_t *output;          /* [batches][out_h][out_w][out_c] */
-    const uint32_t *filters; /* [out_c / 2][2 + 2 * groups]; out_c is even */
-    /* Scratch: a copy of a row of a window, `widened` bytes, then the widened inputs of `blocks` blocks, int16
-     * [blocks][2 * groups][AR_COMPACT_PIXELS][2]. */
+    const uint32_t *filters; /* [out_c / 2][2 + 2 * k_h * groups]; out_c is even */
+    /* Scratch: a copy of a row of a window, int8 [4 * groups], then the widened inputs of `blocks` blocks, int16
+     * [blocks][2 * k_h * groups][AR_COMPACT_PIXELS][2]. */
     int8_t *scratch;
     ar_compact_format format;
     uint32_t pixels; /* of all outputs */
     uint16_t in_h, in_w, in_c, out_h, out_w, out_c;
-    uint16_t row_bytes; /* bytes of a row of a window: k_w * in_c */
-    uint16_t groups;    /* number of groups of four inputs of a filter; each row begins a new group */
-    uint16_t widened;   /* a multiple of 4 */
-    uint16_t pad_top, pad_left;
-    uint8_t k_h, stride_h, stride_w; /* no dilation */
+    uint16_t groups; /* number of groups of four inputs of a row of a window; the last one may be filled up */
+    uint8_t pad_top, pad_left;
+    uint8_t k_h, k_w, stride_h, stride_w; /* no dilation */
     uint8_t blocks;
     int8_t zero_point; /* of the input */
 } ar_conv_2d_compact_params;

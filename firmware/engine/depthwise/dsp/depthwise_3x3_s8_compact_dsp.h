@@ -20,12 +20,11 @@ typedef struct {
     int8_t *output;        /* [out_h][out_w][channels]; may be the input at stride 1 and equal shapes */
     const int8_t *weights; /* [channels][3 columns][3 rows] */
     const uint32_t *bias;  /* [channels], words of compact_scale.h */
-    int32_t *scratch; /* the columns of each channel of a group: [AR_DEPTHWISE_3X3_COMPACT_GROUP][size] */
+    /* The columns of each channel of a group: [AR_DEPTHWISE_3X3_COMPACT_GROUP][columns * (stride + 1) + the words by which
+     * they move], where the columns are those that the windows of a row cover, with padding. */
+    int32_t *scratch;
     ar_compact_format format;
     uint16_t in_h, in_w, channels, out_h, out_w;
-    uint16_t columns; /* number of columns that the windows of a row cover, with padding */
-    uint16_t
-        size; /* words of a channel's scratch: columns * (stride + 1) and those by which the columns move */
     uint8_t stride;
     uint8_t pad_top, pad_left;
     int8_t zero_point; /* of the input */

@@ -51,8 +51,6 @@ class Depthwise3x3CompactDsp(DepthwiseCompactDsp):
             "channels": channels,
             "out_h": plane.output[0],
             "out_w": plane.output[1],
-            "columns": plane.columns,
-            "size": _size(plane),
             "stride": plane.stride[0],
             "pad_top": plane.padding[0],
             "pad_left": plane.padding[1],
