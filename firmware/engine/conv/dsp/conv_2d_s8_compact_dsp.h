@@ -21,8 +21,7 @@ typedef struct {
      * [blocks][2 * k_h * groups][AR_COMPACT_PIXELS][2]. */
     int8_t *scratch;
     ar_compact_format format;
-    uint32_t pixels; /* of all outputs */
-    uint16_t in_h, in_w, in_c, out_h, out_w, out_c;
+    uint16_t batches, in_h, in_w, in_c, out_h, out_w, out_c;
     uint16_t groups; /* number of groups of four inputs of a row of a window; the last one may be filled up */
     uint8_t pad_top, pad_left;
     uint8_t k_h, k_w, stride_h, stride_w; /* no dilation */

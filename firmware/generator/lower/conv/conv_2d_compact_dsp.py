@@ -111,7 +111,7 @@ class CompactConvolutionDsp(Variant):
             "filters": ctx.weights(filters.view(np.uint32), "filters"),
             "scratch": ctx.scratch_ptr(),
             "format": layer.format_fields(ctx.table(layer.table, "scales")),
-            "pixels": batches * out_h * out_w,
+            "batches": batches,
             "in_h": in_h,
             "in_w": in_w,
             "in_c": in_c,
