@@ -1,5 +1,5 @@
 /* Multiplies blocks of 3 pixels with pairs of filters, and rescales their sums, for builds for small flash: 35
- * instructions for 48 products, 51 for the outputs of a block, and 50 for a pair. conv_2d_s8_compact_dsp.h describes the
+ * instructions for 48 products, 51 for the outputs of a block, and 48 for a pair. conv_2d_s8_compact_dsp.h describes the
  * layouts. */
 #include "conv_2d_s8_compact_dsp.h"
 
@@ -55,12 +55,10 @@ __attribute__((naked)) void ar_compact_pairs_s8_dsp(ar_compact_work *work __attr
             "strd r8, r5, [sp, #48]\n"
             "1:\n" /* a pair */
             "ldr r12, [sp, #80]\n"
-            "add r5, r12, #32\n"
-            "ldm r5, {r5-r11}\n"
             "ldr r0, [sp, #32]\n"
+            "add r5, r12, #28\n"
+            "ldm r5, {r5-r11}\n"
             "ldrd r1, r2, [r0], #8\n"
-            "str r0, [sp, #32]\n"
-            "ldr r0, [r12, #24]\n"
             "cbz r5, 2f\n"
             "ldr r4, [r0], #4\n"
             "uxth r3, r4\n"
@@ -69,7 +67,7 @@ __attribute__((naked)) void ar_compact_pairs_s8_dsp(ar_compact_work *work __attr
             "2:\n"
             "ldrd r3, r4, [r0], #8\n"
             "3:\n"
-            "str r0, [r12, #24]\n"
+            "str r0, [sp, #32]\n"
             "add lr, sp, #56\n"
             UNPACK("r1", "r3", "r0") UNPACK("r2", "r4", "r1")
             "ldr r2, [sp, #80]\n"
@@ -105,11 +103,11 @@ __attribute__((naked)) void ar_compact_pairs_s8_dsp(ar_compact_work *work __attr
             "str r12, [sp, #32]\n"
             "ldr r2, [sp, #80]\n"
             "ldr r0, [r2, #8]\n"
-            "ldr r1, [r2, #28]\n"
+            "ldr r1, [r2, #24]\n"
             "add r0, #2\n"
             "subs r1, #1\n"
             "str r0, [r2, #8]\n"
-            "str r1, [r2, #28]\n"
+            "str r1, [r2, #24]\n"
             "bne 1b\n"
             "add sp, #80\n"
             "pop {r0, r4-r11, pc}\n");
@@ -121,8 +119,8 @@ __attribute__((naked)) void ar_compact_pairs_s8_dsp(ar_compact_work *work __attr
 #include "dot_s8_plain.h"
 
 /* Computes the outputs of a pair for all blocks. */
-static void compute_pair(const ar_compact_work *work, const uint32_t *pair, int8_t *out, const int32_t *bias,
-                         const ar_compact_scale *scale)
+static void compute_pair(const ar_compact_work *work, const uint32_t *weights, int8_t *out,
+                         const int32_t *bias, const ar_compact_scale *scale)
 {
     const int32_t words = work->groups * 2;
     for (const int32_t *x = work->x; x != work->end; x += words * AR_COMPACT_PIXELS) {
@@ -131,8 +129,8 @@ static void compute_pair(const ar_compact_work *work, const uint32_t *pair, int8
             uint32_t both = ((uint32_t)bias[0] << 8) + second;
             for (int32_t k = 0; k < words; k++) {
                 const int32_t inputs = x[k * AR_COMPACT_PIXELS + i];
-                both = ar_dot_smlad(both, (int32_t)pair[2 + k], inputs);
-                second = ar_dot_smlad(second, ar_dot_low_bytes((int32_t)pair[2 + k]), inputs);
+                both = ar_dot_smlad(both, (int32_t)weights[k], inputs);
+                second = ar_dot_smlad(second, ar_dot_low_bytes((int32_t)weights[k]), inputs);
             }
             out[0] = ar_compact_output((int32_t)(both - second) >> 7, &scale[0]);
             out[1] = ar_compact_output((int32_t)(second << 1), &scale[1]);
@@ -142,18 +140,16 @@ static void compute_pair(const ar_compact_work *work, const uint32_t *pair, int8
 
 void ar_compact_pairs_s8_dsp(ar_compact_work *work)
 {
-    const ar_compact_format format = {work->table,
-                                      (int16_t)work->zero_twice,
-                                      (uint8_t)work->spare,
-                                      (uint8_t)work->shift_bits,
-                                      (int8_t)work->shift_base,
+    const ar_compact_format format = {(int16_t)work->zero_twice, (uint8_t)work->spare,
+                                      (uint8_t)work->shift_bits, (int8_t)work->shift_base,
                                       (uint8_t)work->dropped};
     const uint32_t *pair = work->filters;
-    for (int32_t c = 0; c < 2 * work->pairs; c += 2, pair += 2 + 2 * work->groups) {
+    const int32_t start = work->spare ? 3 : 4;
+    for (int32_t c = 0; c < 2 * work->pairs; c += 2, pair += start + 2 * work->groups) {
         const int32_t bias[2] = {ar_compact_bias(&format, pair[0]), ar_compact_bias(&format, pair[1])};
-        const ar_compact_scale scale[2] = {ar_compact_scale_of(&format, pair[0], c),
-                                           ar_compact_scale_of(&format, pair[1], c + 1)};
-        compute_pair(work, pair, work->out + c, bias, scale);
+        const ar_compact_scale scale[2] = {ar_compact_scale_of(&format, pair[0], pair + 2, 0),
+                                           ar_compact_scale_of(&format, pair[1], pair + 2, 1)};
+        compute_pair(work, pair + start, work->out + c, bias, scale);
     }
 }
 

@@ -120,7 +120,6 @@ static inline void compute(const ar_conv_2d_compact_params *p, const int8_t *ima
         work.out = out;
         work.end = to;
         work.pixel = alone ? 0 : p->out_c;
-        work.table = p->format.table;
         work.pairs = p->out_c / 2;
         ar_compact_pairs_s8_dsp(&work);
         out += done * p->out_c;

@@ -2,7 +2,7 @@
  * flash.
  *
  * Filters are stored in pairs, two output channels in one int16, as in dot_s8_dsp.h. A pair has two words with the
- * biases and parts of the multipliers (compact_scale.h), then a word for every two inputs. The inputs are widened to
+ * biases and parts of the multipliers, both entries of the table (compact_scale.h), then a word for every two inputs. The inputs are widened to
  * int16, minus their zero point, so padding is 0 and biases are those of the model. */
 #ifndef ARENITE_CONV_2D_S8_COMPACT_DSP_H
 #define ARENITE_CONV_2D_S8_COMPACT_DSP_H
@@ -16,7 +16,7 @@ enum { AR_COMPACT_PIXELS = 3 }; /* pixels of a block, which are computed togethe
 typedef struct {
     const int8_t *input;     /* [batches][in_h][in_w][in_c] */
     int8_t *output;          /* [batches][out_h][out_w][out_c] */
-    const uint32_t *filters; /* [out_c / 2][2 + 2 * k_h * groups]; out_c is even */
+    const uint32_t *filters; /* [out_c / 2][2 + (format.spare ? 1 : 2) + 2 * k_h * groups]; out_c is even */
     /* Scratch: a copy of a row of a window, int8 [4 * groups], then the widened inputs of `blocks` blocks, int16
      * [blocks][2 * k_h * groups][AR_COMPACT_PIXELS][2]. */
     int8_t *scratch;
@@ -39,7 +39,6 @@ typedef struct {
     const int32_t *x;   /* the widened inputs of the first block */
     const int32_t *end; /* after those of the last block; there is at least one */
     int32_t pixel;      /* bytes from one pixel to the next; 0 if the pixels of a block are the same one */
-    const void *table;  /* the next four are from ar_compact_format */
     int32_t pairs;      /* of filters, at least 1 */
     uint32_t spare;
     uint32_t room; /* 32 - spare */

@@ -96,7 +96,7 @@ static void set_channel(const ar_depthwise_3x3_compact_params *p, int32_t c,
         rows->weights[k][1] = pair(w[1], w[2]);
     }
     rows->bias = 2 * (ar_compact_bias(&p->format, word) - sum * p->zero_point);
-    rows->scale = ar_compact_scale_of(&p->format, word, c);
+    rows->scale = ar_compact_scale_of(&p->format, word, p->bias + p->channels, c);
     rows->channels = p->channels;
     rows->out = p->output + c;
 }

@@ -19,7 +19,7 @@ typedef struct {
     const int8_t *input;   /* [in_h][in_w][channels] */
     int8_t *output;        /* [out_h][out_w][channels]; may be the input at stride 1 and equal shapes */
     const int8_t *weights; /* [channels][3 columns][3 rows] */
-    const uint32_t *bias;  /* [channels], words of compact_scale.h */
+    const uint32_t *bias;  /* [channels], words of compact_scale.h, then the table */
     /* The columns of each channel of a group: [AR_DEPTHWISE_3X3_COMPACT_GROUP][columns * (stride + 1) + the words by which
      * they move], where the columns are those that the windows of a row cover, with padding. */
     int32_t *scratch;

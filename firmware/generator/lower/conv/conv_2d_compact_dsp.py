@@ -103,14 +103,15 @@ class CompactConvolutionDsp(Variant):
         weights = np.moveaxis(layer.weights, self.axis, 0)
         shape, (_, in_h, in_w, in_c) = _shape(graph, op), view.input.shape
         words = weight_words(weights, shape.order)
-        filters = np.concatenate([layer.words.reshape(-1, 2), words], axis=1)
+        table = layer.table.reshape(-1, 2).view(np.int32)
+        filters = np.concatenate([layer.words.reshape(-1, 2), table, words], axis=1)
         batches, out_h, out_w, out_c = view.output.shape
         fields = {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
             "filters": ctx.weights(filters.view(np.uint32), "filters"),
             "scratch": ctx.scratch_ptr(),
-            "format": layer.format_fields(ctx.table(layer.table, "scales")),
+            "format": layer.format_fields,
             "batches": batches,
             "in_h": in_h,
             "in_w": in_w,
