@@ -1,5 +1,5 @@
 /* Multiplies blocks of 3 pixels with pairs of filters, and rescales their sums, for builds for small flash: 35
- * instructions for 48 products, 51 for the outputs of a block, and 48 for a pair. conv_2d_s8_compact_dsp.h describes the
+ * instructions for 48 products, 51 for the outputs of a block, and 54 for a pair. conv_2d_s8_compact_dsp.h describes the
  * layouts. */
 #include "conv_2d_s8_compact_dsp.h"
 
