@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-/* The format of a layer's channels. A channel is one word and one entry of a table. */
+/* The format of a layer's channels. A channel is one word and one entry of a table, whose entries are uint16, or uint32 if
+ * `spare` is 0. */
 typedef struct {
-    const void *table;  /* uint16, or uint32 if `spare` is 0 */
     int16_t zero_twice; /* twice the output's zero point, plus one */
     uint8_t
         spare; /* number of upper bits of the word that belong to the multiplier; the other bits are the bias */
@@ -30,13 +30,14 @@ static inline int32_t ar_compact_bias(const ar_compact_format *f, uint32_t word)
     return (int32_t)(word << f->spare) >> f->spare;
 }
 
-static inline ar_compact_scale ar_compact_scale_of(const ar_compact_format *f, uint32_t word, int32_t c)
+static inline ar_compact_scale ar_compact_scale_of(const ar_compact_format *f, uint32_t word,
+                                                   const void *table, int32_t c)
 {
     uint32_t bits;
     if (f->spare) {
-        bits = ((const uint16_t *)f->table)[c] | word >> (32 - f->spare) << 16;
+        bits = ((const uint16_t *)table)[c] | word >> (32 - f->spare) << 16;
     } else {
-        bits = ((const uint32_t *)f->table)[c];
+        bits = ((const uint32_t *)table)[c];
     }
     const int32_t half = (int32_t)(f->shift_base + (bits & ((1u << f->shift_bits) - 1u)));
     return (ar_compact_scale){

@@ -24,8 +24,9 @@ void ar_average_pool_2d_s8(const ar_pool_2d_params *p)
                 for (int32_t c = 0; c < p->channels; c++) {
                     int32_t sum = 0;
                     for (int32_t iy = w.y0; iy < w.y1; iy++) {
-                        for (int32_t ix = w.x0; ix < w.x1; ix++) {
-                            sum += image[(iy * p->in_w + ix) * p->channels + c];
+                        const int8_t *in = image + (iy * p->in_w + w.x0) * p->channels + c;
+                        for (int32_t n = w.x1 - w.x0; n > 0; n--, in += p->channels) {
+                            sum += *in;
                         }
                     }
                     *out++ = mean(p, sum, count);

@@ -1,5 +1,5 @@
-/* Multiplies blocks of 3 pixels with pairs of filters, and rescales their sums, for builds for small flash: 19
- * instructions for 24 products, 60 for the outputs of a block, and 51 for a pair. conv_2d_s8_compact_dsp.h describes the
+/* Multiplies blocks of 3 pixels with pairs of filters, and rescales their sums, for builds for small flash: 35
+ * instructions for 48 products, 51 for the outputs of a block, and 54 for a pair. conv_2d_s8_compact_dsp.h describes the
  * layouts. */
 #include "conv_2d_s8_compact_dsp.h"
 
@@ -7,13 +7,13 @@
 
 /* A and B are the sums of the two channels of a pair.
  *  r0-r2: two inputs of each of the 3 pixels         r3-r4: two words of filters
- *  r5-r7: 256 * A + B of each pixel                  r8-r10: B of each pixel
- *  r11: address of the next widened inputs           r12: address of the next filter words
+ *  r5: address of the next widened inputs            r6-r8: 256 * A + B of each pixel
+ *  r9-r11: B of each pixel                           r12: address of the next filter words
  *  lr: number of groups left
- * The stack has the address of the ar_compact_work. Offsets in it: 0 filters, 4 groups, 8 x, 12 blocks, 16 out, 20
- * pixel, 24 table, 28 pairs, 32 spare and the rest of the format, 60 `state`: the scale of A and of B
- * (ar_compact_scale), then at 84 the words with which the sums begin, 92 the inputs, output and number of the blocks that
- * are left.
+ * The stack has what a block begins with, in the order of the registers from r4 on: 0 output, 4 inputs, 8 sums, 32
+ * filters, 36 number of groups, rounded up to a multiple of 4. Then: 40 the address at which the first round enters the
+ * loop, 44 bytes between pixels, 48 bytes between blocks, 52 end of the inputs, 56 the scale of A and of B
+ * (ar_compact_scale), 80 the ar_compact_work.
  * UNPACK makes a channel's scale from its word `w` and its entry of the table `t`, and its bias in `b`: r5 is spare, r6
  * room, r7 mask, r8 shift_bits, r9 dropped, r10 shift_base, r11 zero_twice. It overwrites r3 and r12.
  * RESCALE computes an output from twice the sum in `r`, with the scale in r0 to r2 (compact_scale.h). It overwrites
@@ -21,10 +21,12 @@
 
 /* clang-format off */
 #define WORD(w) \
-    "ldm r11!, {r0, r1, r2}\n" \
-    "smlad r5, " w ", r0, r5\n smlad r6, " w ", r1, r6\n smlad r7, " w ", r2, r7\n" \
+    "ldm r5!, {r0, r1, r2}\n" \
+    "smlad r6, " w ", r0, r6\n smlad r7, " w ", r1, r7\n smlad r8, " w ", r2, r8\n" \
     "sxtb16 " w ", " w "\n" \
-    "smlad r8, " w ", r0, r8\n smlad r9, " w ", r1, r9\n smlad r10, " w ", r2, r10\n"
+    "smlad r9, " w ", r0, r9\n smlad r10, " w ", r1, r10\n smlad r11, " w ", r2, r11\n"
+/* Multiplies four inputs of each pixel. It has 64 bytes, so the address at which the loop is entered can be computed. */
+#define GROUP "ldrd r3, r4, [r12], #8\n" WORD("r3") WORD("r4")
 #define UNPACK(w, t, b) \
     "lsl " b ", " w ", r5\n asr " b ", r5\n" \
     "lsr " w ", r6\n orr " t ", " t ", " w ", lsl #16\n" \
@@ -37,16 +39,26 @@
 
 __attribute__((naked)) void ar_compact_pairs_s8_dsp(ar_compact_work *work __attribute__((unused)))
 {
-    __asm__(".set ar_stack_ar_compact_pairs_s8_dsp, 40\n" /* the stack use in bytes, read by object_files.py */
+    __asm__(".set ar_stack_ar_compact_pairs_s8_dsp, 120\n" /* the stack use in bytes, read by object_files.py */
             "push {r0, r4-r11, lr}\n"
+            "sub sp, #80\n"
+            "ldm r0, {r1-r6}\n"
+            "rsb r7, r2, #0\n"
+            "and r7, #3\n" /* groups that the first round skips */
+            "add r2, r7\n"
+            "strd r1, r2, [sp, #32]\n"
+            "adr r8, 5f\n"
+            "add r7, r8, r7, lsl #6\n"
+            "add r7, #1\n"
+            "add r8, r6, r6, lsl #1\n"
+            "strd r7, r6, [sp, #40]\n"
+            "strd r8, r5, [sp, #48]\n"
             "1:\n" /* a pair */
-            "ldr r12, [sp]\n"
-            "add lr, r12, #32\n"
-            "ldm lr!, {r5-r11}\n"
-            "ldr r0, [r12]\n"
+            "ldr r12, [sp, #80]\n"
+            "ldr r0, [sp, #32]\n"
+            "add r5, r12, #28\n"
+            "ldm r5, {r5-r11}\n"
             "ldrd r1, r2, [r0], #8\n"
-            "str r0, [r12]\n"
-            "ldr r0, [r12, #24]\n"
             "cbz r5, 2f\n"
             "ldr r4, [r0], #4\n"
             "uxth r3, r4\n"
@@ -55,52 +67,49 @@ __attribute__((naked)) void ar_compact_pairs_s8_dsp(ar_compact_work *work __attr
             "2:\n"
             "ldrd r3, r4, [r0], #8\n"
             "3:\n"
-            "str r0, [r12, #24]\n"
+            "str r0, [sp, #32]\n"
+            "add lr, sp, #56\n"
             UNPACK("r1", "r3", "r0") UNPACK("r2", "r4", "r1")
-            "add r0, r1, r0, lsl #8\n"
-            "ldr r4, [sp]\n"
-            "strd r0, r1, [lr]\n"
-            "ldr r0, [r4, #8]\n"
-            "ldrd r2, r1, [r4, #12]\n"
-            "strd r0, r1, [r4, #92]\n"
-            "str r2, [r4, #100]\n"
+            "ldr r2, [sp, #80]\n"
+            "ldrd r4, r5, [r2, #8]\n"
+            "add r6, r1, r0, lsl #8\n"
+            "mov r7, r6\n mov r8, r6\n mov r9, r1\n mov r10, r1\n mov r11, r1\n"
+            "stm sp, {r4-r11}\n"
             "4:\n" /* a block */
-            "ldr r3, [sp]\n"
-            "ldm r3, {r12, lr}\n"
-            "ldrd r5, r8, [r3, #84]\n"
-            "ldr r11, [r3, #92]\n"
-            "mov r6, r5\n mov r7, r5\n mov r9, r8\n mov r10, r8\n"
+            "ldm sp, {r4-r12, lr}\n"
+            "ldr pc, [sp, #40]\n"
+            ".balign 4\n"
             "5:\n"
-            "ldrd r3, r4, [r12], #8\n"
-            WORD("r3") WORD("r4")
-            "subs lr, #1\n"
+            GROUP GROUP GROUP GROUP
+            "subs lr, #4\n"
             "bne 5b\n"
-            "ldr r4, [sp]\n"
-            "str r11, [r4, #92]\n"
-            "sub r5, r8\n sub r6, r9\n sub r7, r10\n"
-            "asr r5, #7\n asr r6, #7\n asr r7, #7\n"
-            "add lr, r4, #60\n"
-            "ldm lr!, {r0, r1, r2}\n"
-            RESCALE("r5") RESCALE("r6") RESCALE("r7")
-            "ldm lr, {r0, r1, r2}\n"
-            "lsl r8, #1\n lsl r9, #1\n lsl r10, #1\n"
-            RESCALE("r8") RESCALE("r9") RESCALE("r10")
-            "ldrd r0, r1, [r4, #96]\n"
-            "ldr r2, [r4, #20]\n"
-            "strb r5, [r0]\n strb r8, [r0, #1]\n add r0, r2\n"
-            "strb r6, [r0]\n strb r9, [r0, #1]\n add r0, r2\n"
-            "strb r7, [r0]\n strb r10, [r0, #1]\n add r0, r2\n"
-            "subs r1, #1\n"
-            "strd r0, r1, [r4, #96]\n"
+            "sub r6, r9\n sub r7, r10\n sub r8, r11\n"
+            "asr r6, #7\n asr r7, #7\n asr r8, #7\n"
+            "add r4, sp, #56\n"
+            "ldm r4!, {r0, r1, r2}\n"
+            RESCALE("r6") RESCALE("r7") RESCALE("r8")
+            "ldm r4, {r0, r1, r2}\n"
+            "lsl r9, #1\n lsl r10, #1\n lsl r11, #1\n"
+            RESCALE("r9") RESCALE("r10") RESCALE("r11")
+            "ldr r0, [sp]\n"
+            "ldrd r1, r2, [sp, #44]\n"
+            "bfi r6, r9, #8, #8\n bfi r7, r10, #8, #8\n bfi r8, r11, #8, #8\n"
+            "strh r6, [r0]\n strh r7, [r0, r1]\n strh r8, [r0, r1, lsl #1]\n"
+            "add r0, r2\n"
+            "strd r0, r5, [sp]\n"
+            "ldr r1, [sp, #52]\n"
+            "cmp r5, r1\n"
             "bne 4b\n"
-            "str r12, [r4]\n"
-            "ldr r0, [r4, #16]\n"
-            "ldr r1, [r4, #28]\n"
+            "str r12, [sp, #32]\n"
+            "ldr r2, [sp, #80]\n"
+            "ldr r0, [r2, #8]\n"
+            "ldr r1, [r2, #24]\n"
             "add r0, #2\n"
             "subs r1, #1\n"
-            "str r0, [r4, #16]\n"
-            "str r1, [r4, #28]\n"
+            "str r0, [r2, #8]\n"
+            "str r1, [r2, #24]\n"
             "bne 1b\n"
+            "add sp, #80\n"
             "pop {r0, r4-r11, pc}\n");
 }
 /* clang-format on */
@@ -110,19 +119,18 @@ __attribute__((naked)) void ar_compact_pairs_s8_dsp(ar_compact_work *work __attr
 #include "dot_s8_plain.h"
 
 /* Computes the outputs of a pair for all blocks. */
-static void compute_pair(const ar_compact_work *work, const uint32_t *pair, int8_t *out, const int32_t *bias,
-                         const ar_compact_scale *scale)
+static void compute_pair(const ar_compact_work *work, const uint32_t *weights, int8_t *out,
+                         const int32_t *bias, const ar_compact_scale *scale)
 {
     const int32_t words = work->groups * 2;
-    const int32_t *x = work->x;
-    for (int32_t b = 0; b < work->blocks; b++, x += words * AR_COMPACT_PIXELS) {
+    for (const int32_t *x = work->x; x != work->end; x += words * AR_COMPACT_PIXELS) {
         for (int32_t i = 0; i < AR_COMPACT_PIXELS; i++, out += work->pixel) {
             uint32_t second = (uint32_t)bias[1];
             uint32_t both = ((uint32_t)bias[0] << 8) + second;
             for (int32_t k = 0; k < words; k++) {
                 const int32_t inputs = x[k * AR_COMPACT_PIXELS + i];
-                both = ar_dot_smlad(both, (int32_t)pair[2 + k], inputs);
-                second = ar_dot_smlad(second, ar_dot_low_bytes((int32_t)pair[2 + k]), inputs);
+                both = ar_dot_smlad(both, (int32_t)weights[k], inputs);
+                second = ar_dot_smlad(second, ar_dot_low_bytes((int32_t)weights[k]), inputs);
             }
             out[0] = ar_compact_output((int32_t)(both - second) >> 7, &scale[0]);
             out[1] = ar_compact_output((int32_t)(second << 1), &scale[1]);
@@ -132,18 +140,16 @@ static void compute_pair(const ar_compact_work *work, const uint32_t *pair, int8
 
 void ar_compact_pairs_s8_dsp(ar_compact_work *work)
 {
-    const ar_compact_format format = {work->table,
-                                      (int16_t)work->zero_twice,
-                                      (uint8_t)work->spare,
-                                      (uint8_t)work->shift_bits,
-                                      (int8_t)work->shift_base,
+    const ar_compact_format format = {(int16_t)work->zero_twice, (uint8_t)work->spare,
+                                      (uint8_t)work->shift_bits, (int8_t)work->shift_base,
                                       (uint8_t)work->dropped};
     const uint32_t *pair = work->filters;
-    for (int32_t c = 0; c < 2 * work->pairs; c += 2, pair += 2 + 2 * work->groups) {
+    const int32_t start = work->spare ? 3 : 4;
+    for (int32_t c = 0; c < 2 * work->pairs; c += 2, pair += start + 2 * work->groups) {
         const int32_t bias[2] = {ar_compact_bias(&format, pair[0]), ar_compact_bias(&format, pair[1])};
-        const ar_compact_scale scale[2] = {ar_compact_scale_of(&format, pair[0], c),
-                                           ar_compact_scale_of(&format, pair[1], c + 1)};
-        compute_pair(work, pair, work->out + c, bias, scale);
+        const ar_compact_scale scale[2] = {ar_compact_scale_of(&format, pair[0], pair + 2, 0),
+                                           ar_compact_scale_of(&format, pair[1], pair + 2, 1)};
+        compute_pair(work, pair + start, work->out + c, bias, scale);
     }
 }
 

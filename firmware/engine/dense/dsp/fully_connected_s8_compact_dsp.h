@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 /* The weights of two units share an int16, as in dot_s8_dsp.h. A pair of units has two words,
- * 256 * (bias of the first unit) + (bias of the second unit) and the bias of the second unit, then a word for every two
- * inputs. If the number of units is odd, the last pair has zeros for the second one. */
+ * 256 * (bias of the first unit) + (bias of the second unit), and the bias of the second unit minus the products of its
+ * weights 0 and 1, 2 and 3, and so on (see row_dot_s8_dsp.h), then a word for every two inputs. If the number of units is
+ * odd, the last pair has zeros for the second one. */
 typedef struct {
     const int8_t *input;       /* [batches][depth] */
     int8_t *output;            /* [batches][units] */

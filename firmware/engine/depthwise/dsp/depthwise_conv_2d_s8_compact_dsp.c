@@ -69,7 +69,7 @@ void ar_depthwise_conv_2d_s8_compact_dsp(const ar_depthwise_compact_params *p)
             row->count = p->out_w;
             row->step = 2 * p->stride_w * p->k_h;
             row->bias = 2 * bias;
-            row->scale = ar_compact_scale_of(&p->format, word, c + i);
+            row->scale = ar_compact_scale_of(&p->format, word, p->bias + p->channels, c + i);
             row->channels = p->channels;
             row->weights = weights;
             row->pairs = p->pairs;

@@ -19,7 +19,7 @@ typedef struct {
     const int8_t *input; /* [batches][in_h][in_w][channels] */
     int8_t *output; /* [batches][out_h][out_w][channels]; may be the input at stride 1 and equal shapes */
     const int8_t *weights; /* [channels][k_w][k_h] */
-    const uint32_t *bias;  /* [channels], words of compact_scale.h */
+    const uint32_t *bias;  /* [channels], words of compact_scale.h, then the table */
     /* Scratch: the columns, then the weights of a channel, int16 [2 * pairs]; both for each channel of a group. */
     int16_t *scratch;
     ar_compact_format format;

@@ -153,7 +153,7 @@ def quads_of(biases: np.ndarray, words: np.ndarray, multipliers: np.ndarray | No
     them after the words. All are int32 [pairs, ...].
 
     The products of the odd channel's weights, which the kernel's sum contains, are subtracted from its bias."""
-    biases = np.stack([biases[:, 0], _int32(biases[:, 1].astype(np.int64) - _weight_products(words))], axis=1)
+    biases = np.stack([biases[:, 0], _int32(biases[:, 1].astype(np.int64) - weight_products(words))], axis=1)
     parts = [biases, words] if multipliers is None else [biases, words, multipliers]
     if len(words) % 2:
         parts = [np.concatenate([v, np.zeros_like(v[:1])]) for v in parts]
@@ -162,7 +162,7 @@ def quads_of(biases: np.ndarray, words: np.ndarray, multipliers: np.ndarray | No
     return np.concatenate([v.reshape(quads, -1) for v in parts], axis=1)
 
 
-def _weight_products(words: np.ndarray) -> np.ndarray:
+def weight_products(words: np.ndarray) -> np.ndarray:
     """Return the sum of the products of the odd channel's weights 0 and 1, 2 and 3, and so on, int64 [pairs].
 
     ``words`` is the result of ``weight_words``, so a group of four weights is in the order 0, 2, 1, 3."""

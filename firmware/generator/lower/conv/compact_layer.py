@@ -15,7 +15,6 @@ from arenite.firmware.generator.lower.conv.convolution import (
     stored_layer,
     view_convolution,
 )
-from arenite.firmware.generator.lower.core.lowering import Expr
 from arenite.firmware.generator.requant.compact_channels import DROPPED_BITS, LayerChannels
 from arenite.firmware.generator.requant.packed_multiplier import SHIFT_BITS, accumulator_bounds
 from arenite.firmware.generator.target import Target
@@ -47,10 +46,20 @@ class CompactLayer:
     shift_base: int
     dropped: int
 
-    def format_fields(self, table: Expr) -> dict[str, object]:
-        """Return all fields of ``ar_compact_format``."""
+    @property
+    def words_and_table(self) -> np.ndarray:
+        """The words of all channels, then the table, uint32."""
+        table = (
+            self.table
+            if len(self.table) * self.table.itemsize % 4 == 0
+            else np.append(self.table, self.table[:1])
+        )
+        return np.concatenate([self.words.view(np.uint32), table.view(np.uint32)])
+
+    @property
+    def format_fields(self) -> dict[str, object]:
+        """All fields of ``ar_compact_format``."""
         return {
-            "table": table,
             "zero_twice": self.zero_twice,
             "spare": self.spare,
             "shift_bits": self.shift_bits,

@@ -33,14 +33,14 @@ class _Shape:
     pixels: int
 
     @property
-    def groups(self) -> int:
-        """The number of groups of four inputs. Each row begins a new group."""
-        return self.rows * -(-self.run // 4)
+    def row_groups(self) -> int:
+        """The number of groups of four inputs of a row. Each row begins a new group."""
+        return -(-self.run // 4)
 
     @property
-    def widened(self) -> int:
-        """The bytes of the copy of a row, before the widened inputs."""
-        return -(-self.run // 4) * 4
+    def groups(self) -> int:
+        """The number of groups of four inputs of a window."""
+        return self.rows * self.row_groups
 
     @property
     def blocks(self) -> int:
@@ -75,20 +75,19 @@ class CompactConvolutionDsp(Variant):
             return False
         if op.options.get("dilation_h_factor", 1) != 1 or op.options.get("dilation_w_factor", 1) != 1:
             return False
-        if (
-            max(*w.shape[1:3]) > _MAX_8
-            or max(*inp.shape, *out.shape, *view_convolution(graph, op).padding) > _MAX_16
-        ):
+        if max(*w.shape[1:3], *view_convolution(graph, op).padding) > _MAX_8:
+            return False
+        if max(*inp.shape, *out.shape) > _MAX_16:
             return False
         shape = _shape(graph, op)
-        if max(shape.groups, shape.widened) > _MAX_16:
+        if shape.groups > _MAX_16:
             return False
         layer = compact_layer(graph, op, self.axis, target)
         return layer is not None and pairs_fit(np.moveaxis(layer.weights, self.axis, 0))
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         shape = _shape(graph, op)
-        return shape.widened + shape.blocks * shape.groups * _GROUP_BYTES
+        return 4 * shape.row_groups + shape.blocks * shape.groups * _GROUP_BYTES
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
         """Return (0, 0) for filters of one tap if the output has no more channels than the input: the kernel widens
@@ -104,27 +103,27 @@ class CompactConvolutionDsp(Variant):
         weights = np.moveaxis(layer.weights, self.axis, 0)
         shape, (_, in_h, in_w, in_c) = _shape(graph, op), view.input.shape
         words = weight_words(weights, shape.order)
-        filters = np.concatenate([layer.words.reshape(-1, 2), words], axis=1)
+        table = layer.table.reshape(-1, 2).view(np.int32)
+        filters = np.concatenate([layer.words.reshape(-1, 2), table, words], axis=1)
         batches, out_h, out_w, out_c = view.output.shape
         fields = {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
             "filters": ctx.weights(filters.view(np.uint32), "filters"),
             "scratch": ctx.scratch_ptr(),
-            "format": layer.format_fields(ctx.table(layer.table, "scales")),
-            "pixels": batches * out_h * out_w,
+            "format": layer.format_fields,
+            "batches": batches,
             "in_h": in_h,
             "in_w": in_w,
             "in_c": in_c,
             "out_h": out_h,
             "out_w": out_w,
             "out_c": out_c,
-            "row_bytes": shape.run,
-            "groups": shape.groups,
-            "widened": shape.widened,
+            "groups": shape.row_groups,
             "pad_top": view.padding[0],
             "pad_left": view.padding[1],
             "k_h": shape.rows,
+            "k_w": weights.shape[2],
             "stride_h": view.stride[0],
             "stride_w": view.stride[1],
             "blocks": shape.blocks,

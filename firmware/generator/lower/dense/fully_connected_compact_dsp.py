@@ -10,6 +10,7 @@ from arenite.firmware.generator.lower.conv.channel_pairs import (
     channel_pairs,
     pairs_fit,
     row_order,
+    weight_products,
     weight_words,
 )
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
@@ -21,6 +22,8 @@ from arenite.firmware.generator.target import DSP, MVE, Target
 _INT8 = (-128, 127)
 #: With an accumulator nearer to zero than this number, 256 * accumulator has 32 bits.
 _MAX_SUM = 1 << 23
+#: The range of shifts with which the kernel needs only the upper half of a product, and no rounding exceeds 32 bits.
+_SHIFTS = (-31, -2)
 #: Inputs that are multiplied in one round, and their bytes when they are widened.
 _ROUND, _ROUND_BYTES = 8, 16
 
@@ -44,7 +47,8 @@ class FullyConnectedCompactDsp(Variant):
         lowest, highest = accumulator_range(inp, w, bias)
         if max(w.shape) > 0xFFFF or max(-lowest.min(), highest.max()) >= _MAX_SUM:
             return False
-        return proven_scales(inp, w, bias, out, _INT8) is not None
+        scales = proven_scales(inp, w, bias, out, _INT8)
+        return scales is not None and bool(np.all((scales[1] >= _SHIFTS[0]) & (scales[1] <= _SHIFTS[1])))
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         return -(-graph.tensors[op.inputs[1]].shape[1] // _ROUND) * _ROUND_BYTES
@@ -58,9 +62,9 @@ class FullyConnectedCompactDsp(Variant):
         if bias is not None and bias.data is not None:
             biases = bias.data.astype(np.int64).reshape(-1)
         first, second = channel_pairs(biases[:, None])
-        starts = np.concatenate([256 * first + second, second], axis=1)
-        starts = (starts & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
         words = weight_words(w.data, row_order(depth))
+        starts = np.concatenate([256 * first + second, second - weight_products(words)[:, None]], axis=1)
+        starts = (starts & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
         fields = {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),

@@ -14,13 +14,13 @@ from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import DSP, MVE, Target
 
 #: The axis of the channels in the weights, and the number of channels that are computed together.
-_AXIS, _GROUP = 3, 4
+AXIS, GROUP = 3, 4
 #: The largest value of the fields with 8 and with 16 bits.
-_MAX_8, _MAX_16 = 0xFF, 0xFFFF
+_MAX_8, MAX_16 = 0xFF, 0xFFFF
 
 
 @dataclass(frozen=True)
-class _Plane:
+class CompactPlane:
     """The sizes of a layer. The kernel computes row by row, so an image of one column is turned into one row. Pairs are
     (vertical, horizontal)."""
 
@@ -66,34 +66,34 @@ class DepthwiseCompactDsp(Variant):
             return False
         if op.options.get("dilation_h_factor", 1) != 1 or op.options.get("dilation_w_factor", 1) != 1:
             return False
-        plane = _plane(graph, op)
+        plane = compact_plane(graph, op)
         if max(*plane.kernel, *plane.padding, *plane.stride) > _MAX_8:
             return False
-        if max(*inp.shape, *graph.tensors[op.outputs[0]].shape, plane.size) > _MAX_16:
+        if max(*inp.shape, *graph.tensors[op.outputs[0]].shape, plane.size) > MAX_16:
             return False
-        return compact_layer(graph, op, _AXIS, target) is not None
+        return compact_layer(graph, op, AXIS, target) is not None
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        return 2 * _GROUP * _plane(graph, op).size
+        return 2 * GROUP * compact_plane(graph, op).size
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
         """Return (0, 0) at stride 1 and equal shapes, where an output row overwrites an input row only after that row
         has been widened."""
-        plane = _plane(graph, op)
+        plane = compact_plane(graph, op)
         return ((0, 0),) if plane.stride == (1, 1) and plane.input == plane.output else ()
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        view, plane = view_convolution(ctx.graph, ctx.op), _plane(ctx.graph, ctx.op)
-        layer = require_accepted(compact_layer(ctx.graph, ctx.op, _AXIS, ctx.target))
+        view, plane = view_convolution(ctx.graph, ctx.op), compact_plane(ctx.graph, ctx.op)
+        layer = require_accepted(compact_layer(ctx.graph, ctx.op, AXIS, ctx.target))
         _, k_h, k_w, channels = layer.weights.shape
         taps = layer.weights.reshape(k_h, k_w, channels).transpose(2, 1, 0)
         fields = {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
             "weights": ctx.weights(np.ascontiguousarray(taps).astype(np.int8), "weights"),
-            "bias": ctx.weights(layer.words.view(np.uint32), "bias"),
+            "bias": ctx.weights(layer.words_and_table, "bias"),
             "scratch": ctx.scratch_ptr(),
-            "format": layer.format_fields(ctx.table(layer.table, "scales")),
+            "format": layer.format_fields,
             "batches": view.input.shape[0],
             "in_h": plane.input[0],
             "in_w": plane.input[1],
@@ -120,9 +120,10 @@ class DepthwiseCompactDsp(Variant):
         )
 
 
-def _plane(graph: Subgraph, op: Op) -> _Plane:
+def compact_plane(graph: Subgraph, op: Op) -> CompactPlane:
+    """Return the sizes of a layer."""
     view = view_convolution(graph, op)
     pairs = (view.input.shape[1:3], view.output.shape[1:3], view.kernel, view.stride, view.padding)
     swap = view.input.shape[2] == view.output.shape[2] == view.kernel[1] == 1
     sizes = [(int(v[1]), int(v[0])) if swap else (int(v[0]), int(v[1])) for v in pairs]
-    return _Plane(*sizes)
+    return CompactPlane(*sizes)
