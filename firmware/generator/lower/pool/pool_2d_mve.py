@@ -55,6 +55,7 @@ class _PoolMve(Variant):
 @variant
 class AveragePoolMve(_PoolMve):
     op_name = "AVERAGE_POOL_2D"
+    compact = True
     kernel = "average_pool_2d_s8_mve"
     kernels = ("average_pool_2d_s8_mve.c",)
 
