@@ -24,11 +24,15 @@ def kernel(model: Model, target: Target = FLASH) -> str:
 
 
 def convolutions() -> list[Model]:
-    """Return layers with 2 to 63 output pixels, with and without padding, with outputs below the zero point and without,
-    and with filters of less than a piece, of one and of several pieces with and without a rest."""
+    """Return layers with and without padding, with outputs below the zero point and without, and with filters of less
+    than a piece, of one and of several pieces, with and without a rest."""
     return [
         *(conv((1, 1, width, 8), (4, 1, 1, 8)) for width in range(2, 6)),
-        *(conv((1, 3, 9, depth), (6, 1, 1, depth), out=out) for depth in (1, 15, 16) for out in (RELU, LINEAR)),
+        *(
+            conv((1, 3, 9, depth), (6, 1, 1, depth), out=out)
+            for depth in (1, 15, 16)
+            for out in (RELU, LINEAR)
+        ),
         *(conv((1, 3, 5, depth), (9, 1, 1, depth), out=LINEAR) for depth in (17, 32, 47)),
         *(conv((1, 5, 5, depth), (8, 3, 3, depth)) for depth in (1, 2, 3, 16)),
         conv((1, 6, 7, 4), (5, 3, 3, 4), padding=VALID),

@@ -122,9 +122,7 @@ def _six_bytes(
         shortened = short(dropped)
         dense = None if shortened is None else compact_channels(shortened, bias)
         if dense is not None:
-            return CompactLayerMve(
-                filters, dense.bias, dense.table, dense.spare, dense.shift_base, dropped
-            )
+            return CompactLayerMve(filters, dense.bias, dense.table, dense.spare, dense.shift_base, dropped)
     return None
 
 

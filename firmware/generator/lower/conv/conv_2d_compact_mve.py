@@ -1,5 +1,5 @@
-"""Lower int8 CONV_2D on Helium in builds for small flash, and DEPTHWISE_CONV_2D of one input channel, which computes the
-same."""
+"""Lower int8 CONV_2D on Helium in builds for small flash, and DEPTHWISE_CONV_2D of one input channel, which computes
+the same."""
 
 from __future__ import annotations
 

@@ -99,11 +99,12 @@ class ConvolutionOfOnePixelMve(Variant):
 
 
 def _takes_time(graph: Subgraph) -> bool:
-    """Return whether the kernel saves enough in a build for small flash: it takes 200 bytes more than the plain one. All
-    fully connected layers of a model have the same kernel."""
+    """Return whether the kernel saves enough in a build for small flash: it takes 150 bytes more than the one for the
+    DSP extension. All fully connected layers of a model have the same kernel."""
     weights = [graph.tensors[op.inputs[1]] for op in graph.ops if op.name == "FULLY_CONNECTED"]
     return sum(w.elements for w in weights) >= _LEAST_WEIGHTS or any(
-        op.name == "CONV_2D" and graph.tensors[op.inputs[1]].shape[1:] == graph.tensors[op.inputs[0]].shape[1:]
+        op.name == "CONV_2D"
+        and graph.tensors[op.inputs[1]].shape[1:] == graph.tensors[op.inputs[0]].shape[1:]
         for op in graph.ops
     )
 

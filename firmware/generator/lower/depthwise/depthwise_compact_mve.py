@@ -99,4 +99,3 @@ def _is_column(graph: Subgraph, op: Op) -> bool:
     """Return whether the image, the window and the output are one pixel wide."""
     view = view_convolution(graph, op)
     return (view.input.shape[2], view.kernel[1], view.output.shape[2]) == (1, 1, 1)
-
