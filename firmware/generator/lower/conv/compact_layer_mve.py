@@ -21,7 +21,6 @@ from arenite.firmware.generator.requant.compact_channels import (
     replace_extreme_scales,
 )
 from arenite.firmware.generator.requant.packed_multiplier import (
-    SHIFT_BITS,
     Shortened,
     accumulator_bounds,
     shorten,
@@ -32,8 +31,10 @@ from arenite.firmware.generator.target import Target
 _INT8 = (-128, 127)
 #: The largest values of the fields with 8 and with 16 bits, and the largest right shift.
 _MAX_8, _MAX_16, _MAX_RIGHT = 0xFF, 0xFFFF, 31
-#: Dropped bits of a multiplier in an entry of 32 bits: they make room for a shift of five bits.
-_DROPPED_8_BYTES = 3
+#: Bits of a multiplier below its leading one, and of an entry of the table with eight bytes for a channel.
+_MULTIPLIER_BITS, _ENTRY_BITS = 30, 32
+#: Numbers of bits to drop from the multipliers with eight bytes for a channel, in the order in which they are tried.
+_DROPPED_8_BYTES = (3, 2, 1, 0)
 #: Bytes of a channel in a record: AR_COMPACT_CHANNEL_MVE.
 RECORD_BYTES = 9
 #: Number of layers that are cached, because ``can_run`` and ``lower`` need the same result.
@@ -129,11 +130,15 @@ def _six_bytes(
 def _eight_bytes(
     filters: np.ndarray, bias: np.ndarray, short: Callable[[int], Shortened | None]
 ) -> CompactLayerMve | None:
-    shortened = short(_DROPPED_8_BYTES)
-    if shortened is None:
-        return None
-    table = (shortened.stored << SHIFT_BITS | shortened.right).astype(np.uint32)
-    return CompactLayerMve(filters, bias, table, 0, 0, _DROPPED_8_BYTES)
+    for dropped in _DROPPED_8_BYTES:
+        shortened = short(dropped)
+        if shortened is None:
+            continue
+        base, shift_bits = int(shortened.right.min()), _ENTRY_BITS - (_MULTIPLIER_BITS - dropped)
+        if shortened.right.max() - base < 1 << shift_bits:
+            table = (shortened.stored << shift_bits | (shortened.right - base)).astype(np.uint32)
+            return CompactLayerMve(filters, bias, table, 0, base, dropped)
+    return None
 
 
 def layer_fields(ctx: LowerContext, layer: CompactLayerMve, weights: np.ndarray) -> dict[str, Any]:
