@@ -28,6 +28,8 @@ from arenite.firmware.generator.target import MVE, Target
 
 #: The number of units that the kernel computes together. It always reads at least that number of multipliers.
 _GROUP = 4
+#: The least number of weights of a model's fully connected layers with which builds for small flash use the kernel.
+_LEAST_WEIGHTS = 1024
 
 
 def requantization(graph: Subgraph, op: Op) -> tuple[np.ndarray, np.ndarray] | None:
@@ -61,6 +63,8 @@ class FullyConnectedMve(Variant):
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
         if inp.dtype != "int8" or w.data is None or weights_offset(w):
             return False
+        if target.optimise == "flash" and not _takes_time(graph):
+            return False
         return requantization(graph, op) is not None
 
     def lower(self, ctx: LowerContext) -> KernelCall:
@@ -92,6 +96,17 @@ class ConvolutionOfOnePixelMve(Variant):
         rounding = require_accepted(convolution_requantization(ctx.graph, ctx.op))
         flags = {"twice": 1, "two_sided": int(rounding.two_sided)}
         return units_call(ctx, rounding.multiplier, rounding.shift, flags)
+
+
+def _takes_time(graph: Subgraph) -> bool:
+    """Return whether the kernel saves enough in a build for small flash: it takes 150 bytes more than the one for the
+    DSP extension. All fully connected layers of a model have the same kernel."""
+    weights = [graph.tensors[op.inputs[1]] for op in graph.ops if op.name == "FULLY_CONNECTED"]
+    return sum(w.elements for w in weights) >= _LEAST_WEIGHTS or any(
+        op.name == "CONV_2D"
+        and graph.tensors[op.inputs[1]].shape[1:] == graph.tensors[op.inputs[0]].shape[1:]
+        for op in graph.ops
+    )
 
 
 def units_call(

@@ -194,6 +194,7 @@ class DepthwiseMve(_Depthwise):
 @variant
 class Depthwise3x3Mve(_Depthwise):
     priority = 210
+    compact = True
     kernels = ("depthwise_3x3_run_s8_mve.c", "depthwise_3x3_s8_mve.c")
     row_function = "ar_depthwise_3x3_s8_mve_row"
 
