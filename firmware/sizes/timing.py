@@ -48,10 +48,10 @@ PACKED = {
     "ar_conv_2d_w4_dsp": ("ar_conv_2d_s8_dsp", 1.16),
     "ar_conv_2d_w4_dsp_row": ("ar_conv_2d_s8_dsp_row", 1.16),
     "ar_fully_connected_w4_dsp": ("ar_fully_connected_s8_dsp", 1.22),
-    "ar_conv_2d_s8_packed": ("ar_conv_2d_s8", 1.15),
-    "ar_conv_2d_s8_packed_row": ("ar_conv_2d_s8_row", 1.15),
-    "ar_fully_connected_s8_packed": ("ar_fully_connected_s8", 2.0),
-    "ar_fully_connected_s8_real_packed": ("ar_fully_connected_s8_real", 2.0),
+    "ar_conv_2d_s8_packed": ("ar_conv_2d_s8", 2.5),
+    "ar_conv_2d_s8_packed_row": ("ar_conv_2d_s8_row", 2.5),
+    "ar_fully_connected_s8_packed": ("ar_fully_connected_s8", 5.0),
+    "ar_fully_connected_s8_real_packed": ("ar_fully_connected_s8_real", 5.0),
 }
 #: Instructions of one call of ``ar_unpack4``, and of each word that it writes. Assumed.
 UNPACK_CALL, UNPACK_WORD = 40.0, 5.0
