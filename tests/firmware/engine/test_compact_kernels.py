@@ -42,6 +42,7 @@ def convolutions() -> list[Model]:
         conv((2, 3, 3, 12), (16, 1, 1, 12), out=LINEAR),
         conv((1, 4, 4, 8), (6, 1, 1, 8), stride=(2, 2)),
         conv((1, 6, 6, 1), (1, 3, 3, 8), depthwise=True),
+        conv((1, 7, 8, 1), (1, 2, 5, 4), stride=(2, 2), depthwise=True),
     ]
 
 

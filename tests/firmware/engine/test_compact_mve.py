@@ -41,6 +41,7 @@ def convolutions() -> list[Model]:
         conv((1, 6, 5, 8), (6, 1, 1, 8), stride=(2, 2)),
         conv((1, 4, 30, 20), (7, 2, 5, 20)),
         conv((1, 6, 6, 1), (1, 3, 3, 8), depthwise=True),
+        conv((1, 7, 8, 1), (1, 2, 5, 4), stride=(2, 2), depthwise=True),
     ]
 
 

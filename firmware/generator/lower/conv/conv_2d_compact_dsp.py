@@ -123,7 +123,7 @@ class CompactConvolutionDsp(Variant):
             "pad_top": view.padding[0],
             "pad_left": view.padding[1],
             "k_h": shape.rows,
-            "k_w": weights.shape[2],
+            "k_w": view.kernel[1],
             "stride_h": view.stride[0],
             "stride_w": view.stride[1],
             "blocks": shape.blocks,
