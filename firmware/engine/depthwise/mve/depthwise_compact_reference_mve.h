@@ -1,8 +1,8 @@
-/* Computes neighboring outputs of a depthwise convolution in plain C: see depthwise_compact_s8_mve.h. */
+/* Computes neighboring outputs of a depthwise convolution in plain C: see depthwise_compact_mve.h. */
 #ifndef ARENITE_DEPTHWISE_COMPACT_REFERENCE_MVE_H
 #define ARENITE_DEPTHWISE_COMPACT_REFERENCE_MVE_H
 
-#include "depthwise_compact_s8_mve.h"
+#include "depthwise_compact_mve.h"
 #include "depthwise_s8_mve.h"
 #include "fixed_point.h"
 

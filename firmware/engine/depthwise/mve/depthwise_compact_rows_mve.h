@@ -1,8 +1,8 @@
-/* Divides a depthwise convolution into runs of neighboring outputs: see depthwise_compact_s8_mve.h. */
+/* Divides a depthwise convolution into runs of neighboring outputs: see depthwise_compact_mve.h. */
 #ifndef ARENITE_DEPTHWISE_COMPACT_ROWS_MVE_H
 #define ARENITE_DEPTHWISE_COMPACT_ROWS_MVE_H
 
-#include "depthwise_compact_s8_mve.h"
+#include "depthwise_compact_mve.h"
 #include "vector_s8_mve.h"
 
 #if defined(__ARM_FEATURE_MVE)

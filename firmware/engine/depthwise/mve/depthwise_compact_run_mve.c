@@ -1,5 +1,5 @@
 /* Computes neighboring outputs of a depthwise convolution on Helium with any window, for builds for small flash. */
-#include "depthwise_compact_s8_mve.h"
+#include "depthwise_compact_mve.h"
 
 #if defined(__ARM_FEATURE_MVE)
 

@@ -81,7 +81,7 @@ class DepthwiseCompactMve(Variant):
             exchanged = {a: fields[b] for pair in _AXES for a, b in (pair, pair[::-1])}
             fields |= exchanged
         return KernelCall(
-            self.function, "depthwise_compact_s8_mve.h", self.kernels, "ar_compact_layer_mve", fields
+            self.function, "depthwise_compact_mve.h", self.kernels, "ar_compact_layer_mve", fields
         )
 
 

@@ -8,8 +8,8 @@
  * in_w * in_c + 15 bytes, if a tap can be outside the image. The kernels read up to 15 bytes after the last channel of an
  * input row. These bytes do not affect the results.
  */
-#ifndef ARENITE_DEPTHWISE_COMPACT_S8_MVE_H
-#define ARENITE_DEPTHWISE_COMPACT_S8_MVE_H
+#ifndef ARENITE_DEPTHWISE_COMPACT_MVE_H
+#define ARENITE_DEPTHWISE_COMPACT_MVE_H
 
 #include "compact_layer_mve.h"
 
