@@ -62,6 +62,10 @@ class DepthwiseCompactDsp(Variant):
         if target.optimise != "flash" or target.stream_input:
             return False
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
+        if (
+            inp.data is not None
+        ):  # the kernel may read some bytes after the input, which may be at the end of flash
+            return False
         if inp.dtype != "int8" or w.data is None or w.stored or w.shape[3] != inp.shape[3]:
             return False
         if op.options.get("dilation_h_factor", 1) != 1 or op.options.get("dilation_w_factor", 1) != 1:
