@@ -22,7 +22,7 @@ _SELECTOR = """\
 
 {externs}
 
-enum {{ SYS_CLOSE = 2, READ_BINARY = 1, WRITE_BINARY = 5 }}; /* an operation, and modes of SYS_OPEN */
+enum {{ SYS_CLOSE = 2, WRITE_BINARY = 5 }}; /* an operation, and a mode of SYS_OPEN */
 
 static const ar_model *const models[] = {{{models}}};
 static uint32_t mode, wrong; /* the input that starts a run, and how many bytes could not be read or written */
@@ -31,12 +31,12 @@ static struct {{
 }} guarded;
 static ar_io inputs[1], outputs[1];
 
-static uint32_t open_file(const char *name, uint32_t length, uint32_t how)
+static uint32_t create_file(const char *name, uint32_t length)
 {{
     const struct {{
         const char *name;
         uint32_t mode, length;
-    }} argument = {{name, how, length}};
+    }} argument = {{name, WRITE_BINARY, length}};
     return semihosting(SYS_OPEN, &argument);
 }}
 
@@ -54,8 +54,8 @@ static uint32_t write_file(uint32_t file, const void *from, uint32_t bytes)
 static void run(void)
 {{
     static const char input_name[] = "{inputs}", output_name[] = "{outputs}";
-    const uint32_t in = open_file(input_name, sizeof input_name - 1, READ_BINARY);
-    const uint32_t out = open_file(output_name, sizeof output_name - 1, WRITE_BINARY);
+    const uint32_t in = semihosting_open(input_name, sizeof input_name - 1);
+    const uint32_t out = create_file(output_name, sizeof output_name - 1);
     uint32_t k, i;
     wrong = 0;
     for (k = 0; k < sizeof models / sizeof models[0]; k++) {{
