@@ -92,6 +92,8 @@ def _compact_layer(graph: Subgraph, op: Op, axis: int, target: Target) -> Compac
     view = view_convolution(graph, op)
     if view.input.dtype != "int8" or view.weights.data is None or view.activation_range != _INT8:
         return None
+    if view.input.data is not None:
+        return None  # the kernels read some bytes after the input, which may be at the end of flash
     channels = view.output.shape[3]
     multiplier, shift = (
         np.resize(v, channels) for v in multipliers(op, view.input, view.weights, view.output)

@@ -79,10 +79,8 @@ def compact_layer_mve(graph: Subgraph, op: Op, axis: int, target: Target) -> Com
 def _fits(graph: Subgraph, op: Op) -> bool:
     """Return whether the properties of the layer fit the fields of ``ar_compact_layer_mve``."""
     inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
-    if (
-        inp.data is not None
-    ):  # the kernel may read some bytes after the input, which may be at the end of flash
-        return False
+    if inp.data is not None:
+        return False  # the kernels read some bytes after the input, which may be at the end of flash
     if inp.dtype != "int8" or w.data is None or w.stored or inp.shape[0] != 1:
         return False
     view = view_convolution(graph, op)

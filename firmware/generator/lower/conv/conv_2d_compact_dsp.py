@@ -71,10 +71,6 @@ class CompactConvolutionDsp(Variant):
             return False
         inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
         in_c = w.shape[3] if self.axis == 0 else 1
-        if (
-            inp.data is not None
-        ):  # the kernel may read some bytes after the input, which may be at the end of flash
-            return False
         if inp.dtype != "int8" or w.data is None or w.stored or inp.shape[3] != in_c or out.shape[3] % 2:
             return False
         if op.options.get("dilation_h_factor", 1) != 1 or op.options.get("dilation_w_factor", 1) != 1:

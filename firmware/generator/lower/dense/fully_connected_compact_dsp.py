@@ -40,10 +40,8 @@ class FullyConnectedCompactDsp(Variant):
         if target.optimise != "flash" or target.stream_input:
             return False
         inp, w, bias, out = _tensors(graph, op)
-        if (
-            inp.data is not None
-        ):  # the kernel may read some bytes after the input, which may be at the end of flash
-            return False
+        if inp.data is not None:
+            return False  # the kernel reads some bytes after the input, which may be at the end of flash
         if inp.dtype != "int8" or w.data is None or w.stored or weights_offset(w):
             return False
         if activation_range(op.options["fused_activation_function"], out) != _INT8 or not pairs_fit(w.data):

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.firmware.generator.lower.conv.compact_layer import compact_layer
-from arenite.firmware.generator.lower.conv.convolution import view_convolution
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
 from arenite.firmware.generator.lower.core.variant import variant
 from arenite.firmware.generator.lower.depthwise.depthwise_compact_dsp import (
-    AXIS,
     GROUP,
     MAX_16,
     CompactPlane,
@@ -35,27 +30,7 @@ class Depthwise3x3CompactDsp(DepthwiseCompactDsp):
         return 4 * GROUP * _size(compact_plane(graph, op))
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        view, plane = view_convolution(ctx.graph, ctx.op), compact_plane(ctx.graph, ctx.op)
-        layer = require_accepted(compact_layer(ctx.graph, ctx.op, AXIS, ctx.target))
-        channels = layer.weights.shape[AXIS]
-        taps = layer.weights.reshape(3, 3, channels).transpose(2, 1, 0)
-        fields = {
-            "input": ctx.input_ptr(0),
-            "output": ctx.output_ptr(),
-            "weights": ctx.weights(np.ascontiguousarray(taps).astype(np.int8), "weights"),
-            "bias": ctx.weights(layer.words_and_table, "bias"),
-            "scratch": ctx.scratch_ptr(),
-            "format": layer.format_fields,
-            "in_h": plane.input[0],
-            "in_w": plane.input[1],
-            "channels": channels,
-            "out_h": plane.output[0],
-            "out_w": plane.output[1],
-            "stride": plane.stride[0],
-            "pad_top": plane.padding[0],
-            "pad_left": plane.padding[1],
-            "zero_point": view.input.zero_point,
-        }
+        fields = self.common_fields(ctx) | {"stride": compact_plane(ctx.graph, ctx.op).stride[0]}
         return KernelCall(
             "ar_depthwise_3x3_s8_compact_dsp",
             "depthwise_3x3_s8_compact_dsp.h",

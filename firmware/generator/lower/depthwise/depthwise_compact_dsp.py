@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -62,10 +63,6 @@ class DepthwiseCompactDsp(Variant):
         if target.optimise != "flash" or target.stream_input:
             return False
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
-        if (
-            inp.data is not None
-        ):  # the kernel may read some bytes after the input, which may be at the end of flash
-            return False
         if inp.dtype != "int8" or w.data is None or w.stored or w.shape[3] != inp.shape[3]:
             return False
         if op.options.get("dilation_h_factor", 1) != 1 or op.options.get("dilation_w_factor", 1) != 1:
@@ -87,23 +84,9 @@ class DepthwiseCompactDsp(Variant):
         return ((0, 0),) if plane.stride == (1, 1) and plane.input == plane.output else ()
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        view, plane = view_convolution(ctx.graph, ctx.op), compact_plane(ctx.graph, ctx.op)
-        layer = require_accepted(compact_layer(ctx.graph, ctx.op, AXIS, ctx.target))
-        _, k_h, k_w, channels = layer.weights.shape
-        taps = layer.weights.reshape(k_h, k_w, channels).transpose(2, 1, 0)
-        fields = {
-            "input": ctx.input_ptr(0),
-            "output": ctx.output_ptr(),
-            "weights": ctx.weights(np.ascontiguousarray(taps).astype(np.int8), "weights"),
-            "bias": ctx.weights(layer.words_and_table, "bias"),
-            "scratch": ctx.scratch_ptr(),
-            "format": layer.format_fields,
-            "batches": view.input.shape[0],
-            "in_h": plane.input[0],
-            "in_w": plane.input[1],
-            "channels": channels,
-            "out_h": plane.output[0],
-            "out_w": plane.output[1],
+        plane = compact_plane(ctx.graph, ctx.op)
+        fields = self.common_fields(ctx) | {
+            "batches": ctx.input_tensor(0).shape[0],
             "columns": plane.columns,
             "pairs": plane.pairs,
             "size": plane.size,
@@ -111,9 +94,6 @@ class DepthwiseCompactDsp(Variant):
             "k_w": plane.kernel[1],
             "stride_h": plane.stride[0],
             "stride_w": plane.stride[1],
-            "pad_top": plane.padding[0],
-            "pad_left": plane.padding[1],
-            "zero_point": view.input.zero_point,
         }
         return KernelCall(
             "ar_depthwise_conv_2d_s8_compact_dsp",
@@ -122,6 +102,29 @@ class DepthwiseCompactDsp(Variant):
             "ar_depthwise_compact_params",
             fields,
         )
+
+    def common_fields(self, ctx: LowerContext) -> dict[str, Any]:
+        """Return the fields that the parameters of this kernel and of the one for windows of 3 x 3 share."""
+        view, plane = view_convolution(ctx.graph, ctx.op), compact_plane(ctx.graph, ctx.op)
+        layer = require_accepted(compact_layer(ctx.graph, ctx.op, AXIS, ctx.target))
+        _, k_h, k_w, channels = layer.weights.shape
+        taps = layer.weights.reshape(k_h, k_w, channels).transpose(2, 1, 0)
+        return {
+            "input": ctx.input_ptr(0),
+            "output": ctx.output_ptr(),
+            "weights": ctx.weights(np.ascontiguousarray(taps).astype(np.int8), "weights"),
+            "bias": ctx.weights(layer.words_and_table, "bias"),
+            "scratch": ctx.scratch_ptr(),
+            "format": layer.format_fields,
+            "in_h": plane.input[0],
+            "in_w": plane.input[1],
+            "channels": channels,
+            "out_h": plane.output[0],
+            "out_w": plane.output[1],
+            "pad_top": plane.padding[0],
+            "pad_left": plane.padding[1],
+            "zero_point": view.input.zero_point,
+        }
 
 
 def compact_plane(graph: Subgraph, op: Op) -> CompactPlane:
