@@ -35,16 +35,23 @@ class Constant:
         values: the values as stored in C, one dimension.
         is_weight: True for weights and biases; False for a table, which counts as code.
         comment: the comment above its definition.
+        table_bytes: the bytes of tables between or behind the weights. They count as code.
     """
 
     symbol: str
     values: np.ndarray
     is_weight: bool
     comment: str
+    table_bytes: int = 0
 
     @property
     def nbytes(self) -> int:
         return self.values.nbytes
+
+    @property
+    def weight_bytes(self) -> int:
+        """The bytes of weights and biases."""
+        return self.nbytes - self.table_bytes if self.is_weight else 0
 
     @property
     def c_type(self) -> str:
@@ -58,7 +65,9 @@ class ConstantPool:
     constants: list[Constant] = field(default_factory=list)
     _symbols: dict[tuple[str, bytes, bool], str] = field(default_factory=dict)
 
-    def add(self, values: np.ndarray, layer: int, hint: str, comment: str, is_weight: bool) -> Expr:
+    def add(
+        self, values: np.ndarray, layer: int, hint: str, comment: str, is_weight: bool, table_bytes: int = 0
+    ) -> Expr:
         """Store ``values`` unless the pool has an equal array. Return the array's symbol.
 
         The symbol begins with ``model`` for weights and with ``layer`` for tables. Then come ``layer``, the number of
@@ -76,7 +85,7 @@ class ConstantPool:
             if symbol in taken:
                 symbol = next(s for n in range(2, 10_000) if (s := f"{symbol}_{n}") not in taken)
             self._symbols[key] = symbol
-            self.constants.append(Constant(symbol, stored, is_weight, comment))
+            self.constants.append(Constant(symbol, stored, is_weight, comment, table_bytes))
         return Expr(self._symbols[key])
 
 

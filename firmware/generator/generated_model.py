@@ -82,6 +82,11 @@ class Generated:
         return tuple(layer for layer in self.layers if layer.call is not None)
 
     @property
+    def tables_beside_weights(self) -> int:
+        """The bytes of tables that are stored with the weights but count as code."""
+        return sum(c.table_bytes for c in self.constants)
+
+    @property
     def parallel(self) -> bool:
         """Whether any layer is divided into halves for two cores."""
         return any(layer.second is not None for layer in self.layers)

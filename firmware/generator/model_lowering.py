@@ -85,15 +85,15 @@ class _Context(LowerContext):
     def variable_ptr(self, name: str) -> Expr:
         return arena_address(self._plan.variable_offsets[name])
 
-    def weights(self, values: np.ndarray, hint: str) -> Expr:
-        return self._add(values, hint, True)
+    def weights(self, values: np.ndarray, hint: str, tables: int = 0) -> Expr:
+        return self._add(values, hint, True, tables)
 
     def table(self, values: np.ndarray, hint: str) -> Expr:
         return self._add(values, hint, False)
 
-    def _add(self, values: np.ndarray, hint: str, is_weight: bool) -> Expr:
+    def _add(self, values: np.ndarray, hint: str, is_weight: bool, tables: int = 0) -> Expr:
         comment = f"layer {self._layer} {self.op.kind}: {hint} {'x'.join(map(str, values.shape))}"
-        return self._pool.add(values, self._layer, hint, comment, is_weight)
+        return self._pool.add(values, self._layer, hint, comment, is_weight, tables)
 
     def scratch_ptr(self, offset: int = 0) -> Expr:
         return arena_address(self._plan.scratch_offsets[self.op.index] + self._scratch_shift + offset)

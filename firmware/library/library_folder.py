@@ -81,7 +81,7 @@ def write_library(
                 "image_sha256": g.sha256.hex(),
                 "arena": arena_bytes(g),
                 "shares_arena": g.shared is not None,
-                "weights": sum(c.nbytes for c in g.constants if c.is_weight),
+                "weights": sum(c.weight_bytes for c in g.constants),
                 "stateful": bool(g.variables),
                 "processing": f"{g.prefix}processing.h" if g.prefix in steps else None,
             }

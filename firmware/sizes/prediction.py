@@ -68,6 +68,7 @@ class Prediction:
         second_core_stack: the stack of the second core; ``static`` includes it.
         arena_slow: the part of the arena in a second memory, without its guard words.
         code_in_ram: the code that runs from RAM; ``static`` and ``code`` include it.
+        tables_beside_weights: tables in the section of the weights; ``code`` includes them.
     """
 
     arena: int
@@ -79,6 +80,7 @@ class Prediction:
     second_core_stack: int = 0
     arena_slow: int = 0
     code_in_ram: int = 0
+    tables_beside_weights: int = 0
 
     @property
     def ram_total(self) -> int:
@@ -211,16 +213,18 @@ def predict(
         )
         static += second_core_stack
         static -= sum(_word(merged.sections[n].size) for n in live if n.endswith(_SECOND_STACK))
+    beside_weights = generated.tables_beside_weights
     return Prediction(
         arena=arena_bytes(generated) + slow,
         static=static,
         stack=stacks.main_stack(merged, kernels, rows, callbacks, frame),
-        weights=sum(_word(c.nbytes) for c in generated.constants if c.is_weight),
-        code=code,
+        weights=sum(_word(c.nbytes) for c in generated.constants if c.is_weight) - beside_weights,
+        code=code + beside_weights,
         exact=board.emulated,
         second_core_stack=second_core_stack,
         arena_slow=slow,
         code_in_ram=ram_code,
+        tables_beside_weights=beside_weights,
     )
 
 

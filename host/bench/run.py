@@ -142,7 +142,8 @@ def bench(
         )
         measured_cycles = None if simulation is None else simulation.measured(run_result.answers.values())
         profiled, no_profile_reason = _profile(project, elf, samples, options, progress, tools.emulator)
-        sizes, elf_facts = read_elf(elf), read_facts(elf)
+        sizes = read_elf(elf).with_tables(project.generated.tables_beside_weights)
+        elf_facts = read_facts(elf)
         compiler = compiler_of(elf_facts, folder)
         if options.keep is not None and measured.memory is not None:
             store_run_memory(folder, elf, measured.memory)

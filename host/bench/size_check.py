@@ -72,8 +72,8 @@ def check_sizes(directory: Path) -> SizeCheck:
     """
     manifest = read_manifest(directory)
     elf = built_elf(directory)
-    sizes = read_elf(elf)
     predicted = manifest.get("predicted") or {}
+    sizes = read_elf(elf).with_tables(predicted.get("tables_beside_weights", 0))
     run = _run_of(directory, elf)
     figures = [SizeFigure(name, predicted.get(name), getattr(sizes, name), None) for name in EXACT]
     figures.append(SizeFigure("stack", predicted.get("stack"), None, run.get("stack_used")))

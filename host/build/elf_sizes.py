@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,10 @@ class ElfSizes:
     @property
     def flash_total(self) -> int:
         return self.weights + self.code
+
+    def with_tables(self, nbytes: int) -> ElfSizes:
+        """Return the sizes if ``nbytes`` in the section of the weights are tables, which count as code."""
+        return replace(self, weights=self.weights - nbytes, code=self.code + nbytes)
 
 
 def read_elf(path: Path) -> ElfSizes:

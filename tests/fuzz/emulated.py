@@ -2,8 +2,8 @@
 
     python -m tests.fuzz.emulated --board qemu_mps2_an386 --cases 500 --seed 0
 
-All graphs of a batch are linked into one firmware with one model descriptor. On Arm boards, the firmware reads the
-inputs of all graphs from a file and writes their outputs to another (file_firmware.py). On other boards, the first
+All graphs of a batch are linked into one firmware with one model descriptor. In an emulator, the firmware reads the
+inputs of all graphs from a file and writes their outputs to another (file_firmware.py). On simulated RTL, the first
 input selects the graph to run; the other inputs and the outputs are those of all graphs.
 """
 

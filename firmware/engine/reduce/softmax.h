@@ -20,6 +20,19 @@ void ar_softmax_s8(const ar_softmax_params *p);
 void ar_softmax_s8_s16(const ar_softmax_params *p);
 
 typedef struct {
+    const int8_t *input; /* [rows][2] */
+    int8_t *output;
+    /* [last + 1], by the difference of the inputs: twice the output x of the larger one, plus 1 if that of the smaller one is
+     * -x - 1, not -x. Larger differences have the outputs of `last`. */
+    const uint8_t *outputs;
+    uint32_t rows;
+    uint8_t last;
+} ar_softmax_of_two_params;
+
+/* int8 input and output, depth 2. */
+void ar_softmax_of_two_s8(const ar_softmax_of_two_params *p);
+
+typedef struct {
     const int16_t *input; /* [rows][depth] */
     int16_t *output;
     const int16_t *exp_table;        /* [513]: exp on [-10, 0], see lut_s16.h */

@@ -110,7 +110,7 @@ def plan_module(
         exports.append(model_exports(g, processing))
     sources["exports.c"] = exports_source(exports)
     memory = predict_memory(lowered, exports, texts)
-    weights = sum(c.nbytes for g in lowered for c in g.constants if c.is_weight)
+    weights = sum(c.weight_bytes for g in lowered for c in g.constants)
     bound = max(g.plan.lower_bound for g in lowered)
     return ModulePlan(core, optimise, sources, tuple(exports), memory, weights, bound)
 

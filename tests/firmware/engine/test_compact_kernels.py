@@ -8,7 +8,7 @@ import pytest
 
 from arenite.converters.graph.model import Model, Quantization
 from arenite.firmware.boards.cores import OPTIMISE_MODES
-from arenite.firmware.generator.target import DSP, Target
+from arenite.firmware.generator.target import DSP, MVE, Target
 from tests.firmware.engine.conv.full_range_convolution import LINEAR, VALID, conv
 from tests.firmware.engine.dense.dense_graphs import fully_connected
 from tests.firmware.engine.depthwise.depthwise_graphs import depthwise, other_windows, windows_3x3
@@ -99,3 +99,13 @@ def test_layers_that_the_kernels_cannot_run_have_others() -> None:
     clamped = conv((1, 4, 4, 8), (4, 1, 1, 8), activation=3, out=Quantization((0.05,), (0,)))
     assert CONVOLUTION not in {kernel(m) for m in (odd, dilated, clamped)}
     assert compare([odd, dilated, clamped], targets=[FLASH]) == []
+
+
+@pytest.mark.parametrize("target", [FLASH, Target("cortex-m55", MVE, "flash")])
+def test_tables_next_to_the_weights_count_as_code(target: Target) -> None:
+    for model in (conv((1, 4, 4, 16), (8, 1, 1, 16)), depthwise(6, 6, 16)):
+        generated = lower(model, target=target)
+        weights, bias = (model.main.tensors[i] for i in model.main.ops[0].inputs[1:3])
+        entries = sum(c.weight_bytes for c in generated.constants)
+        assert generated.tables_beside_weights in {2 * bias.elements, 4 * bias.elements}
+        assert weights.elements + 4 * bias.elements <= entries

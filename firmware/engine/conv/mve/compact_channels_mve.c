@@ -14,22 +14,28 @@ __asm__(".set ar_stack_ar_unpack_channels_mve, 88");
  *   r12: the first channel of the record   lr: the next four shifts
  *   q0: words   q1: entries of the table   q4: places of four neighboring channels in a record   q5: -shift_base
  *   q6: the bits of a shift */
-__attribute__((naked)) void ar_unpack_channels_mve(const ar_compact_layer_mve *p, int32_t lanes)
+__attribute__((naked)) void ar_unpack_channels_mve(const ar_compact_layer_mve *p, int32_t lanes,
+                                                   int32_t weight_bytes)
 {
     __asm__ volatile(
         "push {r4-r11, lr}\n"
         "vpush {d8-d13}\n"
+        "ldrd r5, r3, [r0, #8]\n" /* scratch, weights */
+        "adds r2, #3\n"
+        "bic r2, #3\n"
+        "add r3, r2\n"
         "adr r2, 7f\n"
         "cmp r1, #4\n"
         "it ne\n"
         "addne r2, #4\n"
         "vldrb.u32 q4, [r2]\n"
-        "ldrh r2, [r0, #38]\n" /* out_c */
-        "ldrd r3, r4, [r0, #16]\n"
-        "ldr r5, [r0, #8]\n"
-        "ldrb r6, [r0, #24]\n" /* spare, shift_base, dropped */
-        "ldrb r7, [r0, #25]\n"
-        "ldrb r8, [r0, #26]\n"
+        "ldrh r2, [r0, #30]\n" /* out_c */
+        "adds r4, r2, #3\n"
+        "bic r4, #3\n"
+        "add r4, r3, r4, lsl #2\n"
+        "ldrb r6, [r0, #16]\n" /* spare, shift_base, dropped */
+        "ldrb r7, [r0, #17]\n"
+        "ldrb r8, [r0, #18]\n"
         "rsbs r7, r7, #0\n"
         "vdup.32 q5, r7\n"
         "cmp r6, #0\n" /* a multiplier has 30 bits below its leading one; an entry has 32 or 16 + spare bits */
@@ -104,12 +110,14 @@ __attribute__((naked)) void ar_unpack_channels_mve(const ar_compact_layer_mve *p
 
 #else
 
-void ar_unpack_channels_mve(const ar_compact_layer_mve *p, int32_t lanes)
+void ar_unpack_channels_mve(const ar_compact_layer_mve *p, int32_t lanes, int32_t weight_bytes)
 {
     /* The places of four neighboring channels in a record; those of the next four follow them. */
     static const uint8_t all_places[2][4] = {{0, 1, 2, 3}, {0, 8, 4, 12}};
     const uint8_t *places = all_places[lanes / 16];
     const int32_t channels = p->out_c, spare = p->spare, dropped = p->dropped;
+    const uint32_t *words = p->weights + (weight_bytes + 3) / 4;
+    const void *table = words + (channels + 3) / 4 * 4;
     /* A multiplier has 30 bits below its leading one. */
     const int32_t shift_bits = (spare != 0 ? 16 + spare : 32) - (30 - dropped);
     int32_t *record = (int32_t *)(void *)p->scratch;
@@ -121,12 +129,12 @@ void ar_unpack_channels_mve(const ar_compact_layer_mve *p, int32_t lanes)
         }
         for (int32_t k = 0; k < lanes / 4; k++, shifts++, record++) {
             for (int32_t i = 0; i < 4; i++) {
-                const uint32_t word = p->words[c + i];
+                const uint32_t word = words[c + i];
                 uint32_t bits;
                 if (spare != 0) {
-                    bits = ((const uint16_t *)p->table)[c + i] | word >> (32 - spare) << 16;
+                    bits = ((const uint16_t *)table)[c + i] | word >> (32 - spare) << 16;
                 } else {
-                    bits = ((const uint32_t *)p->table)[c + i];
+                    bits = ((const uint32_t *)table)[c + i];
                 }
                 const uint32_t right = p->shift_base + (bits & ((1u << shift_bits) - 1u));
                 record[places[i]] = (int32_t)(word << spare) >> spare;

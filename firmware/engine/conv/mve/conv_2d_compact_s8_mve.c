@@ -37,7 +37,7 @@ void ar_conv_2d_compact_s8_mve(const ar_compact_layer_mve *p)
     const int32_t rows = below < p->in_h ? below : p->in_h;
     int8_t *strip = p->scratch + (out_c + 3) / 4 * (4 * AR_COMPACT_CHANNEL_MVE);
     ar_gemm_compact_params gemm = {
-        .weights = p->weights,
+        .weights = (const int8_t *)(const void *)p->weights,
         .records = (const int32_t *)(const void *)p->scratch,
         .out_c = p->out_c,
         .depth = (uint16_t)depth,
@@ -46,7 +46,7 @@ void ar_conv_2d_compact_s8_mve(const ar_compact_layer_mve *p)
     };
     int32_t first = -p->pad_left * in_c; /* offset of the windows in the row */
 
-    ar_unpack_channels_mve(p, 4);
+    ar_unpack_channels_mve(p, 4, out_c * depth);
     if (depth == in_c && (p->stride_h | p->stride_w) == 1) {
         ar_gemm_compact_s8_mve(&gemm, p->input, (uint32_t)in_c, (uint32_t)(p->out_h * p->out_w), p->output);
         return;

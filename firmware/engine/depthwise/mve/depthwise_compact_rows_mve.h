@@ -51,10 +51,10 @@ static inline void ar_depthwise_compact_mve(const ar_compact_layer_mve *p,
     d.taps = taps;
     d.out = p->output;
     d.zero = ar_compact_zero(p);
-    d.weights = p->weights;
+    d.weights = (const int8_t *)(const void *)p->weights;
     d.records = p->scratch;
 
-    ar_unpack_channels_mve(p, 16);
+    ar_unpack_channels_mve(p, 16, d.tap_count * padded);
     if (p->has_padding) {
         ar_fill_s8_mve(padding, p->input_zero, in_w * channels + 15);
     }

@@ -13,7 +13,7 @@ import numpy as np
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.firmware.generator.lower.conv.convolution import biases_of, multipliers, view_convolution
 from arenite.firmware.generator.lower.conv.gemm_layout_mve import folded_bias
-from arenite.firmware.generator.lower.core.lowering import LowerContext, u16
+from arenite.firmware.generator.lower.core.lowering import Expr, LowerContext, u16
 from arenite.firmware.generator.requant.compact_channels import (
     DROPPED_BITS,
     LayerChannels,
@@ -35,6 +35,8 @@ _MAX_8, _MAX_16, _MAX_RIGHT = 0xFF, 0xFFFF, 31
 _MULTIPLIER_BITS, _ENTRY_BITS = 30, 32
 #: Numbers of bits to drop from the multipliers with eight bytes for a channel, in the order in which they are tried.
 _DROPPED_8_BYTES = (3, 2, 1, 0)
+#: The number of channels that are unpacked together.
+_UNPACKED = 4
 #: Bytes of a channel in a record: AR_COMPACT_CHANNEL_MVE.
 RECORD_BYTES = 9
 #: Number of layers that are cached, because ``can_run`` and ``lower`` need the same result.
@@ -152,9 +154,7 @@ def layer_fields(ctx: LowerContext, layer: CompactLayerMve, weights: np.ndarray)
         "input": ctx.input_ptr(0),
         "output": ctx.output_ptr(),
         "scratch": ctx.scratch_ptr(),
-        "weights": ctx.weights(weights, "weights"),
-        "words": ctx.weights(layer.words.view(np.uint32), "bias"),
-        "table": ctx.table(layer.table, "scales"),
+        "weights": _weights_and_channels(ctx, layer, weights),
         "spare": layer.spare,
         "shift_base": layer.shift_base,
         "dropped": layer.dropped,
@@ -174,6 +174,18 @@ def layer_fields(ctx: LowerContext, layer: CompactLayerMve, weights: np.ndarray)
         "input_zero": view.input.zero_point,
         "output_zero": view.output.zero_point,
     }
+
+
+def _weights_and_channels(ctx: LowerContext, layer: CompactLayerMve, weights: np.ndarray) -> Expr:
+    """Return the address of the weights, the words and the table."""
+    missing = -len(layer.words) % _UNPACKED
+    table = np.pad(layer.table, (0, missing))
+    parts = [
+        np.pad(weights.reshape(-1).view(np.uint8), (0, -weights.size % 4)),
+        np.pad(layer.words, (0, missing)).view(np.uint8),
+        table.view(np.uint8),
+    ]
+    return ctx.weights(np.concatenate(parts).view(np.uint32), "weights", table.nbytes)
 
 
 def has_padding(graph: Subgraph, op: Op) -> bool:

@@ -109,7 +109,7 @@ class CompactConvolutionDsp(Variant):
         fields = {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
-            "filters": ctx.weights(filters.view(np.uint32), "filters"),
+            "filters": ctx.weights(filters.view(np.uint32), "filters", table.nbytes),
             "scratch": ctx.scratch_ptr(),
             "format": layer.format_fields,
             "batches": batches,

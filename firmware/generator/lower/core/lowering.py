@@ -112,9 +112,9 @@ class LowerContext(ABC):
         """Return the address of a resource variable's bytes."""
 
     @abstractmethod
-    def weights(self, values: np.ndarray, hint: str) -> Expr:
+    def weights(self, values: np.ndarray, hint: str, tables: int = 0) -> Expr:
         """Put weights or biases into flash (counted as model data) and return their address. Equal arrays are stored
-        once."""
+        once. ``tables`` of the bytes belong to tables between or behind the weights, and count as code."""
 
     @abstractmethod
     def table(self, values: np.ndarray, hint: str) -> Expr:

@@ -30,8 +30,8 @@ class RedirectedContext(LowerContext):
         self.graph, self.op, self.target = inner.graph, inner.op, inner.target
         self._inner, self._place = inner, place
 
-    def weights(self, values: np.ndarray, hint: str) -> Expr:
-        return self._place(values) if hint in _HINTS else self._inner.weights(values, hint)
+    def weights(self, values: np.ndarray, hint: str, tables: int = 0) -> Expr:
+        return self._place(values) if hint in _HINTS else self._inner.weights(values, hint, tables)
 
     def input_ptr(self, position: int) -> Expr:
         data = None if position != _POSITION else self.graph.tensors[self.op.inputs[position]].data
@@ -67,7 +67,7 @@ class _RecordingContext(LowerContext):
 
     input_ptr = output_ptr = tensor_ptr = variable_ptr = scratch_ptr = _none  # type: ignore[assignment]
 
-    def weights(self, values: np.ndarray, hint: str) -> Expr:
+    def weights(self, values: np.ndarray, hint: str, tables: int = 0) -> Expr:
         return NULL
 
     def table(self, values: np.ndarray, hint: str) -> Expr:

@@ -109,11 +109,12 @@ class DepthwiseCompactDsp(Variant):
         layer = require_accepted(compact_layer(ctx.graph, ctx.op, AXIS, ctx.target))
         _, k_h, k_w, channels = layer.weights.shape
         taps = layer.weights.reshape(k_h, k_w, channels).transpose(2, 1, 0)
+        words_and_table = layer.words_and_table
         return {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
             "weights": ctx.weights(np.ascontiguousarray(taps).astype(np.int8), "weights"),
-            "bias": ctx.weights(layer.words_and_table, "bias"),
+            "bias": ctx.weights(words_and_table, "bias", words_and_table.nbytes - layer.words.nbytes),
             "scratch": ctx.scratch_ptr(),
             "format": layer.format_fields,
             "in_h": plane.input[0],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,10 +67,6 @@ class DepthwiseCompactMve(Variant):
     def lower(self, ctx: LowerContext) -> KernelCall:
         layer = require_accepted(compact_layer_mve(ctx.graph, ctx.op, _AXIS, ctx.target))
         channels = len(layer.filters)
-        missing = -channels % _UNPACKED
-        layer = replace(
-            layer, words=np.pad(layer.words, (0, missing)), table=np.pad(layer.table, (0, missing))
-        )
         # With few channels, one block computes several neighboring pixels.
         repeat = BLOCK // channels if channels < BLOCK and BLOCK % channels == 0 else 1
         weights = blocks(np.tile(layer.filters, (repeat, 1))).transpose(0, 2, 1)

@@ -19,6 +19,7 @@ from arenite.firmware.generator.lower.core.lowering import (
     require_quantized,
     u16,
 )
+from arenite.firmware.generator.requant.softmax_table import packed_outputs_of_two
 
 #: Scale and zero point of the output that the kernels write, by the types of the input and the output.
 OUTPUT = {
@@ -34,7 +35,7 @@ DEPTH_LIMIT = 1 << 12
 class Softmax(Lowering):
     op_name = "SOFTMAX"
     supports = "int8, int16, int8 to int16; along the last axis, below 4096 classes"
-    kernels = ("exp_fixed.c", "softmax_s16.c", "softmax_s8.c", "softmax_s8_s16.c")
+    kernels = ("exp_fixed.c", "softmax_of_two_s8.c", "softmax_s16.c", "softmax_s8.c", "softmax_s8_s16.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
@@ -77,6 +78,10 @@ class Softmax(Lowering):
         }
         if inp.dtype == "int8":
             multiplier, shift, diff_min = difference_scaling(inp, op.options["beta"])
+            if depth == 2 and ctx.output().dtype == "int8":
+                outputs = packed_outputs_of_two(multiplier, shift, diff_min)
+                if outputs is not None:
+                    return _softmax_of_two(ctx, outputs)
             fields |= {"multiplier": multiplier, "shift": shift, "diff_min": diff_min}
             name = "softmax_s8" if ctx.output().dtype == "int8" else "softmax_s8_s16"
             sources = (f"{name}.c", "exp_fixed.c")
@@ -92,6 +97,20 @@ class Softmax(Lowering):
             "shift": shift,
         }
         return KernelCall("ar_softmax_s16", "softmax.h", ("softmax_s16.c",), "ar_softmax_s16_params", fields)
+
+
+def _softmax_of_two(ctx: LowerContext, outputs: np.ndarray) -> KernelCall:
+    """Return the call for two values, with the table ``outputs``."""
+    fields = {
+        "input": ctx.input_ptr(0),
+        "output": ctx.output_ptr(),
+        "outputs": ctx.table(outputs, "outputs"),
+        "rows": ctx.input_tensor(0).elements // 2,
+        "last": len(outputs) - 1,
+    }
+    return KernelCall(
+        "ar_softmax_of_two_s8", "softmax.h", ("softmax_of_two_s8.c",), "ar_softmax_of_two_params", fields
+    )
 
 
 def check_depth(op: Op, inp: Tensor) -> None:

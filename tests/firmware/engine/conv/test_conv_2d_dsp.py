@@ -202,7 +202,7 @@ def test_a_1x1_convolution_works_in_place() -> None:
 def test_model_data_has_only_weights_biases_and_padding() -> None:
     for name, model in BLOCKS.items():
         generated = lower(model, target=SPEED)
-        filters = sum(c.nbytes for c in generated.constants if c.is_weight)
+        filters = sum(c.weight_bytes for c in generated.constants)
         tensors = {t.index: t for t in generated.model.main.tensors}
         w, bias = (tensors[generated.model.main.ops[0].inputs[k]] for k in (1, 2))
         out_c = bias.elements

@@ -11,7 +11,7 @@ from arenite.converters.graph.model import Model, Quantization
 from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.firmware.generator.operator_needs import check_supported
 from tests.firmware.engine.conv.convolution_graphs import assert_refused, changed
-from tests.fuzz.comparison import compare
+from tests.fuzz.comparison import compare, lower
 from tests.fuzz.fixed_graphs import assert_bit_exact
 from tests.fuzz.graph_builder import GraphBuilder
 
@@ -111,6 +111,27 @@ def test_unusual_softmaxes_are_exact() -> None:
         row_operator("LOG_SOFTMAX", (4, 12), 1e-6),
     ]
     assert compare(models, seed=1, runs=20) == []
+
+
+@pytest.mark.parametrize("scale", [1e-6, 0.004, 0.02, 0.13, 0.7, 9.0])
+def test_a_softmax_of_two_values_is_exact(scale: float) -> None:
+    """The table has the outputs for each difference of the inputs."""
+    model = row_operator("SOFTMAX", (2048, 2), scale)
+    assert softmax_kernel(model) == "ar_softmax_of_two_s8"
+    assert compare([model], seed=4, runs=4) == []
+
+
+def test_a_softmax_whose_outputs_do_not_fit_the_table_is_exact() -> None:
+    """Both outputs of some difference are rounded upwards, so their sum is 257/256."""
+    model = row_operator("SOFTMAX", (2048, 2), 0.03236196)
+    assert softmax_kernel(model) == "ar_softmax_s8"
+    assert compare([model], seed=4, runs=4) == []
+
+
+def softmax_kernel(model: Model) -> str:
+    call = lower(model).calls[0].call
+    assert call is not None
+    return call.kernel
 
 
 def test_a_softmax_from_int8_to_int16_is_exact() -> None:
