@@ -13,6 +13,9 @@ from arenite.host.llm.kv_cache import CELL_BLOCK
 #: The runtimes, by the names that people give them.
 LLAMA_CPP, ONNX_GENAI, LITERT_LM = "llama.cpp", "ONNX Runtime GenAI", "LiteRT-LM"
 
+#: The context if none is asked for, in tokens.
+DEFAULT_CONTEXT = 4096
+
 
 @dataclass(frozen=True)
 class LanguageModel:
@@ -36,6 +39,19 @@ class LanguageModel:
     fixed_cache_type: str | None = None
     cache_block: int = CELL_BLOCK
     copied_bytes: int = 0
+
+    def context_length(self, asked: int | None) -> int:
+        """Return the context in tokens: ``asked``, or ``DEFAULT_CONTEXT`` or that of the training if it is shorter.
+        Raises ``UsageError`` if ``asked`` is longer than that of the training."""
+        trained = self.architecture.context
+        if asked is None:
+            return min(DEFAULT_CONTEXT, trained)
+        if asked > trained:
+            raise UsageError(
+                f"{self.path.name} was made for a context of {trained:,} tokens, so it cannot use {asked:,}.",
+                f"Give --context {trained} or less.",
+            )
+        return asked
 
     def cache_type(self, asked: str | None) -> str:
         """Return the type of the cache if ``asked`` is the one that the user wants, or None. Raises ``UsageError`` if

@@ -22,8 +22,6 @@ from arenite.profiles.hosts import HostProfile, host_names, load_host
 
 SCHEMA = "arenite.lm/1"
 SUFFIXES = (".gguf", ".litertlm", ".json")
-#: The default context, unless the model was trained with a shorter one.
-DEFAULT_CONTEXT = 4096
 #: The prompt of the predicted time to the first token, unless the context is shorter.
 PROMPT = 512
 
@@ -161,22 +159,16 @@ def fit_language_model(
 ) -> LanguageModelFit:
     """Predict memory, speed and energy of ``model``.
 
-    ``hosts``: names of profiles; None means all. ``context``: the tokens of the cache, by default ``DEFAULT_CONTEXT``
-    or the model's own if that is shorter. Rates are those with a full cache. ``asked_cache_type``: see
-    ``LanguageModel.cache_type``. ``size_gib``: the memory of the hosts, instead of that in their profiles.
+    ``hosts``: names of profiles; None means all. ``context`` and ``asked_cache_type``: see
+    ``LanguageModel.context_length`` and ``cache_type``. Rates are those with a full cache. ``size_gib``: the memory of
+    the hosts, instead of that in their profiles.
 
     Raises:
         ProfileError: A host has no profile.
         UsageError: The context is longer than that of the training, or the model has another type of cache.
     """
     cache_type = model.cache_type(asked_cache_type)
-    trained = model.architecture.context
-    tokens = min(DEFAULT_CONTEXT, trained) if context is None else context
-    if tokens > trained:
-        raise UsageError(
-            f"{model.path.name} was made for a context of {trained:,} tokens, so it cannot use {tokens:,}.",
-            f"Give --context {trained} or less.",
-        )
+    tokens = model.context_length(context)
     prompt = min(PROMPT, tokens)
     predictions = []
     for name in host_names() if hosts is None else hosts:

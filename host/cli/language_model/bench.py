@@ -65,7 +65,7 @@ _MIB = 1 << 20
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def bench(
     model: Path,
-    context: int,
+    asked_context: int | None,
     cache_type: str | None,
     threads: int | None,
     prompt_tokens: int | None,
@@ -87,7 +87,8 @@ def bench(
     Needs the package xllamacpp (pip install 'arenite[llm]'), litert-lm-api ('arenite[llm-litert]') or
     onnxruntime-genai ('arenite[llm-onnx]').
     """
-    described = check_memory(model, context, cache_type, memory_mb=budget.memory_mb)
+    described = check_memory(model, asked_context, cache_type, memory_mb=budget.memory_mb)
+    context = described.context_length(asked_context)
     prompt = min(512, context // 2) if prompt_tokens is None else prompt_tokens
     if prompt + tokens > context:
         raise UsageError(

@@ -62,7 +62,7 @@ def chat(
     model: Path,
     prompt: str | None,
     system: str,
-    context: int,
+    asked_context: int | None,
     cache_type: str | None,
     threads: int | None,
     max_tokens: int,
@@ -84,10 +84,10 @@ def chat(
     _require_text(system, "The text of --system")
     if prompt is not None:
         _require_text(prompt, "The text of --prompt")
-    described = check_memory(model, context, cache_type, memory_mb=budget.memory_mb)
+    described = check_memory(model, asked_context, cache_type, memory_mb=budget.memory_mb)
     require_pauses(described, budget)
     instruments = open_instruments(budget) if budget.is_governed else None
-    cache = described.cache_type(cache_type)
+    context, cache = described.context_length(asked_context), described.cache_type(cache_type)
     options = RuntimeOptions(described.runtime, described.path, context, cache, threads)
     with cleaned_up_after_sigterm(), contextlib.ExitStack() as stack:
         loaded = stack.enter_context(contextlib.closing(open_runtime(options)))

@@ -17,15 +17,17 @@ from arenite.profiles.hosts import detect_host
 
 def check_memory(
     model: Path,
-    context: int,
+    asked_context: int | None,
     asked_cache_type: str | None,
     slots: int = 1,
     more_mib: int = 0,
     memory_mb: float | None = None,
 ) -> LanguageModel:
     """Return what the header of ``model`` describes: a file, a folder, or the name of a language model of the zoo,
-    which is downloaded if the cache does not have it. ``asked_cache_type``: see ``LanguageModel.cache_type``. ``slots``
-    is the number of contexts, ``more_mib`` is memory that is needed besides, and ``memory_mb`` the most MB that all may
+    which is downloaded if the cache does not have it.
+
+    ``asked_context`` and ``asked_cache_type``: see ``LanguageModel.context_length`` and ``cache_type``. ``slots`` is
+    the number of contexts, ``more_mib`` is memory that is needed besides, and ``memory_mb`` the most MB that all may
     take, or None.
 
     Raises:
@@ -46,11 +48,7 @@ def check_memory(
         resident_bytes()  # which the budget is compared with: an error where the system does not tell it
     described = read_language_model(path)
     cache_type = described.cache_type(asked_cache_type)
-    if context > described.architecture.context:
-        raise UsageError(
-            f"{path.name} was made for a context of {described.architecture.context:,} tokens.",
-            f"Give --context {described.architecture.context} or less.",
-        )
+    context = described.context_length(asked_context)
     check_free_memory(described, context, cache_type, slots, more_mib, memory_mb)
     return described
 

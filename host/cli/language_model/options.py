@@ -14,6 +14,7 @@ from arenite.host.cli.option_types import Number, option_group
 from arenite.host.governor.interface import Limits
 from arenite.host.llm.budget.options import BudgetOptions, parse_limits
 from arenite.host.llm.cache_types import CACHE_TYPES, DEFAULT_CACHE_TYPE
+from arenite.host.llm.language_model import DEFAULT_CONTEXT
 
 model_argument = click.argument("model", type=click.Path(path_type=Path))
 
@@ -34,11 +35,10 @@ def context_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., An
     """Return the option ``--context`` with the help ``text``."""
     return click.option(
         "--context",
+        "asked_context",
         type=click.IntRange(min=64),
-        default=2048,
-        show_default=True,
         metavar="TOKENS",
-        help=text,
+        help=f"{text} Default: {DEFAULT_CONTEXT}, or the model's own context if it is shorter.",
     )
 
 

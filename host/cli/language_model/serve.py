@@ -63,7 +63,7 @@ from arenite.host.report.console import note, show
 def serve(
     model: Path,
     port: int,
-    context: int,
+    asked_context: int | None,
     cache_type: str | None,
     threads: int | None,
     slots: int,
@@ -82,7 +82,7 @@ def serve(
     The model is not loaded if its predicted memory is more than this computer has free. Needs the packages xllamacpp
     and h11 (pip install 'arenite[llm]').
     """
-    described = check_memory(model, context, cache_type, slots, prompt_cache_mib, memory_mb)
+    described = check_memory(model, asked_context, cache_type, slots, prompt_cache_mib, memory_mb)
     if described.runtime != LLAMA_CPP:
         raise UsageError(
             f"{described.path.name} is a model for {described.runtime}, which `arenite serve` does not use.",
@@ -96,7 +96,7 @@ def serve(
             "Install it: pip install 'arenite[llm]'.",
         ) from error
     module.require_free_port(port)  # before the model is loaded, which takes time
-    cache = described.cache_type(cache_type)
+    context, cache = described.context_length(asked_context), described.cache_type(cache_type)
     options = LlamaCppOptions(described.path, context, cache, threads, slots, prompt_cache_mib)
     with ending_signals() as ended, contextlib.closing(LlamaCppRuntime(options)) as runtime:
         server = module.CompletionServer(runtime.port, runtime.key, port, slots, queue, note)

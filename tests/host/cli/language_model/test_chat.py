@@ -110,10 +110,10 @@ def test_a_missing_litert_lm_is_named(arenite: Arenite, tmp_path: Path) -> None:
 def test_a_bundle_answers(arenite: Arenite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARENITE_CACHE", str(tmp_path / "cache"))
     path = write_bundle(tmp_path / "m.litertlm")
-    run = arenite("chat", path, "--context", 128, "--prompt", "hi", "--max-tokens", 8, "--threads", 1)
+    run = arenite("chat", path, "--prompt", "hi", "--max-tokens", 8, "--threads", 1)
     assert run.code == 0 and "Measured: 8 tokens" in run.err
     arenite("chat", path, "--context", 128, "--prompt", "x" * 200).refused(2, "longer than the context")
-    arenite("chat", path).refused(2, "context of 128 tokens", "--context 128")
+    arenite("chat", path, "--context", 256).refused(2, "context of 128 tokens", "--context 128")
 
 
 @pytest.mark.skipif(not HAS_ONNX, reason="onnxruntime-genai is not installed")
@@ -122,7 +122,7 @@ def test_an_onnx_model_answers(arenite: Arenite, tmp_path: Path) -> None:
     run = arenite("chat", folder, "--context", 128, "--prompt", "hi", "--max-tokens", 8, "--threads", 1)
     assert run.code == 0 and "Measured: " in run.err
     arenite("chat", folder, "--context", 128, "--prompt", "x" * 200).refused(2, "longer than the context")
-    arenite("chat", folder).refused(2, "context of 256 tokens", "--context 256")
+    arenite("chat", folder, "--context", 512).refused(2, "context of 256 tokens", "--context 256")
     arenite("chat", folder, "--context", 128, "--cache-type", "q8_0").refused(2, "type f32", "--cache-type")
     (folder / "model.onnx.data").unlink()
     arenite("chat", folder, "--context", 128).refused(3, "cannot load m", "Download")
