@@ -32,7 +32,8 @@ def packed_outputs_of_two(multiplier: int, shift: int, diff_min: int) -> np.ndar
     less = -outputs.sum(axis=1)
     if not np.isin(less, (0, 1)).all():
         return None
-    return (2 * outputs[:, 0] + less).astype(np.uint8)
+    packed: np.ndarray = (2 * outputs[:, 0] + less).astype(np.uint8)
+    return packed
 
 
 def outputs_of_two(multiplier: int, shift: int, diff_min: int) -> np.ndarray:
