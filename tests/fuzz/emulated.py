@@ -2,9 +2,8 @@
 
     python -m tests.fuzz.emulated --board qemu_mps2_an386 --cases 500 --seed 0
 
-All graphs of a batch are linked into one firmware with one model descriptor. In an emulator, the firmware reads the
-inputs of all graphs from a file and writes their outputs to another (file_firmware.py). On simulated RTL, the first
-input selects the graph to run; the other inputs and the outputs are those of all graphs.
+All graphs of a batch are linked into one firmware, which reads their inputs from a file and writes their outputs to
+another (file_firmware.py).
 """
 
 from __future__ import annotations
@@ -13,92 +12,33 @@ import argparse
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.graph.model import DTYPES, Model
+from arenite.converters.graph.model import Model
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.firmware.boards.cores import OPTIMISE_MODES
-from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.project import write_project
 from arenite.firmware.generator.target import Target
 from arenite.firmware.sources import ENGINE
-from arenite.host.bench.native_model import combined_source
 from arenite.host.bench.reference import Reference
 from arenite.host.emulator.machine import start
-from arenite.host.emulator.rtl.cores import rtl_core
-from arenite.host.emulator.rtl.machine import WaitStates, start_rtl
-from arenite.host.emulator.rtl.simulator import simulator
 from arenite.host.flash.build import direct_build
 from arenite.host.link.client import DeviceClient
-from arenite.host.link.transport import Transport
-from arenite.profiles.boards import Board, load_board
+from arenite.profiles.boards import load_board
 from tests.fuzz.campaign import random_model
 from tests.fuzz.cases import load_all
 from tests.fuzz.comparison import Mismatch, lower, mismatch_of, random_input
-from tests.fuzz.file_firmware import read_outputs, takes_files, write_inputs
-from tests.fuzz.file_firmware import sources as file_sources
+from tests.fuzz.file_firmware import read_outputs, sources, write_inputs
 
 #: The number of graphs that are created together. They are then divided into batches that fit the board.
 _GRAPHS_PER_ROUND = 500
 #: RAM for the stack and for tables. Tensors may fill a quarter of the other RAM, because kernels also need scratch.
 _RESERVED_BYTES = 8192
-#: The maximum number of inputs, and of outputs: the protocol has one byte for each number.
+#: The maximum number of inputs, and of outputs, of graphs that are joined: the protocol has one byte for each number.
 MAX_TENSORS = 255
-
-_SELECTOR = """\
-#include "model.h"
-
-{externs}
-
-static const ar_model *const models[] = {{{models}}};
-static uint32_t selected;
-static struct {{
-    uint32_t head[AR_GUARD_WORDS], arena[1], tail[AR_GUARD_WORDS];
-}} guarded;
-static ar_io inputs[{inputs}];
-static ar_io outputs[{outputs}];
-
-/* Run the selected graph. */
-static void run(void)
-{{
-    const ar_model *m = models[selected];
-    uint32_t i;
-    for (i = 0; i < m->layer_count; i++) {{
-        if (m->layers[i]) {{
-            m->layers[i]();
-        }}
-    }}
-}}
-
-static void reset(void)
-{{
-    uint32_t m, i, in = 1, out = 0;
-    inputs[0].data = &selected;
-    inputs[0].bytes = 4;
-    inputs[0].dtype = AR_INT32;
-    for (m = 0; m < sizeof models / sizeof models[0]; m++) {{
-        for (i = 0; i < models[m]->input_count; i++) {{
-            inputs[in++] = models[m]->inputs[i];
-        }}
-        for (i = 0; i < models[m]->output_count; i++) {{
-            outputs[out++] = models[m]->outputs[i];
-        }}
-        if (models[m]->reset) {{
-            models[m]->reset();
-        }}
-    }}
-}}
-
-static const ar_layer_fn layers[] = {{run}};
-const ar_model model = {{
-    .name = "fuzz", .inputs = inputs, .outputs = outputs, .layers = layers, .reset = reset, .guards = guarded.head,
-    .arena_bytes = 4, .layer_count = 1, .input_count = {inputs}, .output_count = {outputs},
-}};
-"""
 
 _HEADER = """\
 #ifndef MODEL_H
@@ -108,34 +48,6 @@ _HEADER = """\
 extern const ar_model model;
 #endif
 """
-
-
-def serial_sources(batch: Sequence[Generated]) -> dict[str, str]:
-    """Return the source files of every graph of the batch, which the serial protocol selects, as a map of names to
-    texts."""
-    inputs = 1 + sum(len(g.model.main.inputs) for g in batch)
-    outputs = sum(len(g.model.main.outputs) for g in batch)
-    selector = _SELECTOR.format(
-        externs="\n".join(f"extern const ar_model {g.prefix}model;" for g in batch),
-        models=", ".join(f"&{g.prefix}model" for g in batch),
-        inputs=inputs,
-        outputs=outputs,
-    )
-    return {"model.c": selector, "graphs.c": combined_source(batch)}
-
-
-@contextmanager
-def running(board: Board, elf: Path, folder: Path) -> Iterator[Transport]:
-    """Run ``elf`` in QEMU, or on a simulated core, and yield the transport to it. ``folder`` takes a log and the
-    firmware's files."""
-    if board.rtl is not None:
-        program = simulator(rtl_core(board.rtl.core))
-        with start_rtl(program, board, elf, folder / "simulation.log", WaitStates()) as simulated:
-            yield simulated.transport
-        return
-    # The emulator runs in ``folder``, whose files the firmware may read and write.
-    with start(board, elf, folder=folder if takes_files(board) else None) as machine:
-        yield machine.transport
 
 
 def compare_emulated(
@@ -157,8 +69,7 @@ def compare_emulated(
     target = Target.for_core(board.core, optimise)
     batch = [lower(m, f"m{k}_", target) for k, m in enumerate(models)]
     engine = [path.name for path in ENGINE.paths(".c")]  # all files, because batches need different ones
-    has_files = takes_files(board)
-    files = file_sources(batch) if has_files else serial_sources(batch)
+    files = sources(batch)
     # The firmware has as many tick counters as the longest graph has layers: when a graph runs several layers together,
     # row by row (docs/streaming.md), the engine counts the ticks of each of them.
     files["model.h"] = _HEADER.format(layers=max(len(g.calls) for g in batch))
@@ -167,11 +78,14 @@ def compare_emulated(
     for k, g in enumerate(batch):
         rng = np.random.default_rng([seed, k])
         inputs.append([random_input(g.model.main.tensors[i], rng) for i in g.model.main.inputs])
-    with running(board, direct_build(project), folder) as line:
+    write_inputs(folder, inputs)
+    with start(board, direct_build(project), folder=folder) as machine:
         # On a busy computer the emulator can be much slower than a board.
-        client = DeviceClient(line, resend_s=10, attempts=30, infer_timeout_s=300)
+        client = DeviceClient(machine.transport, resend_s=10, attempts=30, infer_timeout_s=300)
         client.hello()
-        outputs = list((_run_files if has_files else _run_serial)(client, folder, batch, inputs))
+        client.infer(fresh=True)
+        assert client.read_output(0, 4) == bytes(4), "the firmware could not read or write a file"
+    outputs = list(read_outputs(folder, batch))
     mismatches = []
     for k, g in enumerate(batch):
         expected = Reference(to_flatbuffer(g.model)).run(inputs[k])
@@ -181,37 +95,6 @@ def compare_emulated(
         )
         mismatches += [mismatch for mismatch in found if mismatch]
     return mismatches, [layer.call.kernel for g in batch for layer in g.calls if layer.call is not None]
-
-
-def _run_files(
-    client: DeviceClient, folder: Path, batch: Sequence[Generated], inputs: Sequence[Sequence[np.ndarray]]
-) -> Iterator[list[np.ndarray]]:
-    """Run all graphs at once, and yield the outputs of each."""
-    write_inputs(folder, inputs)
-    client.infer(fresh=True)
-    assert client.read_output(0, 4) == bytes(4), "the firmware could not read or write a file"
-    yield from read_outputs(folder, batch)
-
-
-def _run_serial(
-    client: DeviceClient, folder: Path, batch: Sequence[Generated], inputs: Sequence[Sequence[np.ndarray]]
-) -> Iterator[list[np.ndarray]]:
-    """Run one graph after another, and yield its outputs."""
-    first_in, first_out = 1, 0
-    for k, g in enumerate(batch):
-        graph = g.model.main
-        client.write_input(0, np.uint32(k).tobytes())
-        for position, value in enumerate(inputs[k]):
-            client.write_input(first_in + position, np.ascontiguousarray(value).tobytes())
-        client.infer(fresh=True)
-        values = []
-        for position, index in enumerate(graph.outputs):
-            t = graph.tensors[index]
-            raw = client.read_output(first_out + position, t.nbytes)
-            values.append(np.frombuffer(raw, DTYPES[t.dtype]).reshape(t.shape))
-        yield values
-        first_in += len(graph.inputs)
-        first_out += len(graph.outputs)
 
 
 def batches(models: Sequence[Model], max_bytes: int) -> list[list[Model]]:

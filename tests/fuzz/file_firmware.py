@@ -11,7 +11,6 @@ import numpy as np
 from arenite.converters.graph.model import DTYPES
 from arenite.firmware.generator.generated_model import Generated
 from arenite.host.bench.native_model import combined_source
-from arenite.profiles.boards import Board
 
 _INPUTS, _OUTPUTS = "inputs.bin", "outputs.bin"
 _HOST_FILES = Path(__file__).with_name("host_files.h")
@@ -72,11 +71,6 @@ const ar_model model = {{
     .arena_bytes = 4, .layer_count = 1, .input_count = 1, .output_count = 1,
 }};
 """
-
-
-def takes_files(board: Board) -> bool:
-    """Return whether the firmware of ``board`` can read files: in an emulator, but not on simulated RTL."""
-    return board.rtl is None
 
 
 def sources(batch: Sequence[Generated]) -> dict[str, str]:

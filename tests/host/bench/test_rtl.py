@@ -17,14 +17,10 @@ from arenite.host.emulator.rtl.cores import rtl_core
 from arenite.host.emulator.rtl.machine import WaitStates, start_rtl
 from arenite.host.emulator.rtl.simulator import simulator
 from arenite.profiles.boards import load_board
-from tests.fuzz.campaign import random_model
-from tests.fuzz.cases import load_all
-from tests.fuzz.emulated import batches, compare_emulated
 from tests.host.emulator.rtl.verilator import needs_verilator
 from tests.host.small_graphs import classifier, save
 
 pytestmark = [pytest.mark.slow, pytest.mark.qemu, needs_verilator]
-SEED = 2027
 #: The maximum number of cycles around a layer.
 CALL_CYCLES = 80
 
@@ -104,11 +100,3 @@ def test_a_file_that_is_not_a_firmware_does_not_start(tmp_path: Path) -> None:
     elf.write_text("text")
     with pytest.raises(ToolError, match="not an ELF file"), start_rtl(program, board, elf, log, WaitStates()):
         pass
-
-
-def test_random_graphs_of_every_operator_equal_litert() -> None:
-    ops = sorted(load_all())
-    models = [random_model(SEED, k, ops, 1) for k in range(len(ops))]
-    for batch in batches(models, max_bytes=100_000):  # less than the RAM of the board
-        mismatches, _ = compare_emulated(batch, "rtl_cv32e40p", seed=SEED)
-        assert not mismatches, "\n".join(map(str, mismatches))
