@@ -54,7 +54,6 @@ def _changes(old: Subgraph, new: Subgraph) -> tuple[LayerChange, ...]:
 
 
 def _sentence(c: LayerChange) -> str:
-    return (
-        f"Constant channels: layer {c.index} {c.op} loses {c.removed} of {c.channels} output channels, "
-        f"MACs {c.macs_before:,} -> {c.macs_after:,}."
-    )
+    # The layer after one that loses outputs has fewer inputs.
+    loss = f"loses {c.removed} of {c.channels} output channels" if c.removed else "loses input channels"
+    return f"Constant channels: layer {c.index} {c.op} {loss}, MACs {c.macs_before:,} -> {c.macs_after:,}."

@@ -191,7 +191,11 @@ def show_size_check(title: str, check: SizeCheck) -> None:
             bytes_(f.predicted),
             bytes_(f.built),
             bytes_(f.measured),
-            "-" if f.predicted is None else "yes" if f.holds else "NO",
+            "-"
+            if f.predicted is None or (f.built, f.measured) == (None, None)
+            else "yes"
+            if f.holds
+            else "NO",
         )
         for f in check.figures
         if (f.predicted, f.built, f.measured) != (None, None, None)

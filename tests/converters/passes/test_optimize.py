@@ -32,7 +32,7 @@ def test_a_fused_activation_lets_the_next_pass_remove_a_constant_channel() -> No
         "pass": "constant channels",
         "notes": [
             "Constant channels: layer 0 CONV_2D loses 1 of 2 output channels, MACs 32 -> 16.",
-            "Constant channels: layer 1 CONV_2D loses 0 of 1 output channels, MACs 32 -> 16.",
+            "Constant channels: layer 1 CONV_2D loses input channels, MACs 32 -> 16.",
         ],
         "layers": [
             {
