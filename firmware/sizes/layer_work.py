@@ -239,6 +239,10 @@ def _softmax(_: Generated, call: KernelCall) -> Work:
     return {"row": f["rows"], "value": f["rows"] * f["depth"]}
 
 
+def _softmax_of_two(_: Generated, call: KernelCall) -> Work:
+    return {"row": call.fields["rows"]}
+
+
 def _map(_: Generated, call: KernelCall) -> Work:
     return {"value": call.fields["count"]}
 
@@ -258,6 +262,7 @@ _KERNELS: dict[str, Callable[[Generated, KernelCall], Work]] = {
     "ar_fully_connected_s8_dsp": _dense_dsp,
     "ar_map_8": _map,
     "ar_max_pool_2d_s8": _pool_plain,
+    "ar_softmax_of_two_s8": _softmax_of_two,
     "ar_softmax_s8": _softmax,
     "ar_strided_copy": strided_copy,
 }

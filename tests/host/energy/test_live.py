@@ -55,7 +55,9 @@ def test_the_energy_of_the_inferences_is_right(tmp_path, capsys, monkeypatch, lo
     assert result["window_method"] in methods
     assert result["windows"] == len(lengths)
     assert result["inferences"]["count"] == result["inferences"]["bit_exact"] >= 8
-    assert result["energy_uj_per_inference"]["median"] == pytest.approx(expected_uj, rel=0.01)
+    # Without the pin, windows of a busy emulator can be some milliseconds too long.
+    tolerance = 0.01 if logic else 0.03
+    assert result["energy_uj_per_inference"]["median"] == pytest.approx(expected_uj, rel=tolerance)
     assert result["sleep_current_a"] == pytest.approx(0.9e-3, rel=0.02)
     # The simulated instrument loses 2 % of the samples.
     assert result["lost_samples"] > 0.015 * result["samples"]
