@@ -79,26 +79,27 @@ static inline uint32_t open_file(const char *name, uint32_t length, uint32_t mod
     return host_call(OPEN, &argument);
 }
 
-/* Reads from a file. Returns the number of bytes that are missing. */
-static inline uint32_t read_file(uint32_t file, void *to, uint32_t bytes)
+/* Transfers bytes. Returns the number of bytes that are missing. */
+static inline uint32_t transfer(uint32_t operation, uint32_t file, const void *address, uint32_t bytes)
 {
     const struct {
         uint32_t file;
-        void *to;
+        const void *address;
         uint32_t bytes;
-    } argument = {file, to, bytes};
-    return host_call(READ, &argument);
+    } argument = {file, address, bytes};
+    return host_call(operation, &argument);
+}
+
+/* Reads from a file. Returns the number of bytes that are missing. */
+static inline uint32_t read_file(uint32_t file, void *to, uint32_t bytes)
+{
+    return transfer(READ, file, to, bytes);
 }
 
 /* Writes to a file. Returns the number of bytes that were not written. */
 static inline uint32_t write_file(uint32_t file, const void *from, uint32_t bytes)
 {
-    const struct {
-        uint32_t file;
-        const void *from;
-        uint32_t bytes;
-    } argument = {file, from, bytes};
-    return host_call(WRITE, &argument);
+    return transfer(WRITE, file, from, bytes);
 }
 
 static inline void close_file(uint32_t file) { host_call(CLOSE, &file); }

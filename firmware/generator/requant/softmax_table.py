@@ -5,6 +5,8 @@ Sources: TFLite's reference softmax, and gemmlowp's exp_on_negative_values and o
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from arenite.firmware.generator.requant.reference_math import (
@@ -24,6 +26,7 @@ _NEWTON_START, _NEWTON_SLOPE = 1515870810, -1010580540
 _MAX_DIFFERENCE = 255
 
 
+@cache  # the predictions for all boards and goals need the same table
 def packed_outputs_of_two(multiplier: int, shift: int, diff_min: int) -> np.ndarray | None:
     """Return ``outputs_of_two`` in a byte for each difference, uint8 [differences]: twice the output x of the larger
     value, plus 1 if that of the smaller one is -x - 1. Return None if a smaller output is neither -x nor -x - 1: both

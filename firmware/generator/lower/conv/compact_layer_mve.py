@@ -36,7 +36,7 @@ _MULTIPLIER_BITS, _ENTRY_BITS = 30, 32
 #: Numbers of bits to drop from the multipliers with eight bytes for a channel, in the order in which they are tried.
 _DROPPED_8_BYTES = (3, 2, 1, 0)
 #: The number of channels that are unpacked together.
-_UNPACKED = 4
+UNPACKED = 4
 #: Bytes of a channel in a record: AR_COMPACT_CHANNEL_MVE.
 RECORD_BYTES = 9
 #: Number of layers that are cached, because ``can_run`` and ``lower`` need the same result.
@@ -178,7 +178,7 @@ def layer_fields(ctx: LowerContext, layer: CompactLayerMve, weights: np.ndarray)
 
 def _weights_and_channels(ctx: LowerContext, layer: CompactLayerMve, weights: np.ndarray) -> Expr:
     """Return the address of the weights, the words and the table."""
-    missing = -len(layer.words) % _UNPACKED
+    missing = -len(layer.words) % UNPACKED
     table = np.pad(layer.table, (0, missing))
     parts = [
         np.pad(weights.reshape(-1).view(np.uint8), (0, -weights.size % 4)),

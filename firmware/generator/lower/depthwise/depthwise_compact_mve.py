@@ -9,6 +9,7 @@ import numpy as np
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.firmware.generator.lower.conv.compact_layer_mve import (
     RECORD_BYTES,
+    UNPACKED,
     compact_layer_mve,
     has_padding,
     layer_fields,
@@ -21,8 +22,6 @@ from arenite.firmware.generator.target import MVE, Target
 
 #: Bytes of an address, also on a 64-bit computer.
 _ADDRESS = 8
-#: The number of channels that are unpacked together.
-_UNPACKED = 4
 #: The axis of the channels in the weights.
 _AXIS = 3
 #: Fields to exchange when a column is treated as a row.
@@ -48,7 +47,7 @@ class DepthwiseCompactMve(Variant):
         if target.optimise != "flash" or target.stream_input:
             return False
         channels = graph.tensors[op.inputs[0]].shape[3]
-        if channels != graph.tensors[op.outputs[0]].shape[3] or channels < _UNPACKED:
+        if channels != graph.tensors[op.outputs[0]].shape[3] or channels < UNPACKED:
             return False
         layer = compact_layer_mve(graph, op, _AXIS, target)
         return layer is not None and sums_fit(layer.filters)
